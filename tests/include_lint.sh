@@ -95,7 +95,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
           "std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t " \
           "std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v " \
           "std::is_constructible_v std::is_signed_v std::is_trivially_copyable_v std::remove_reference_t " \
-          "std::is_const_v std::is_lvalue_reference_v")
+          "std::is_const_v std::is_lvalue_reference_v std::is_pointer_v")
       in_header("initializer_list " containers, "std::initializer_list")
       in_header("complex", "std::complex")
       in_header("cstring", "std::memcpy std::memset std::memcmp std::strlen")

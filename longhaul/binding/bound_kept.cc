@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "longhaul/base/error.h"
 
@@ -47,6 +48,34 @@ void BoundKept::assign(Bound& bound, const Tensor& saved) {
   if (!kept::is_lacking(saved)) bound.value.assign(saved);
   bound.failed_step.clear();
   bound.is_known = false;
+}
+
+void BoundKept::add_short_to(std::map<std::string, std::string>& bytes) const {
+  for (const Bound& bound : values_) {
+    if (!bound.value.is_short) continue;
+    const Tensor now = bound.value.read();
+    bytes["kept/" + bound.value.name] = now.dtype() == kString
+                                            ? now.flat<std::string>()[0]
+                                            : std::string(static_cast<const char*>(now.data()), now.size_bytes());
+  }
+}
+
+void BoundKept::assign_short(const std::map<std::string, std::string>& bytes) {
+  for (Bound& bound : values_) {
+    const auto found = bytes.find("kept/" + bound.value.name);
+    if (!bound.value.is_short || found == bytes.end()) continue;
+    Tensor value = bound.value.read();
+    if (value.dtype() == kString) {
+      value = Tensor::scalar(found->second);
+    } else if (value.size_bytes() != found->second.size()) {
+      throw InvalidArgumentError(fmt::format("{} has {} bytes, and {} at the begin of the epoch in the checkpoint",
+                                             found->first, value.size_bytes(), found->second.size()));
+    } else {
+      std::memcpy(value.mutable_data(), found->second.data(), value.size_bytes());
+    }
+    bound.value.check(value);
+    bound.value.assign(value);
+  }
 }
 
 bool BoundKept::changed() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -33,6 +34,10 @@ class BoundKept {
   // FailedPreconditionError by read: a step failed halfway since the last assignment.
   static Tensor read(const Bound& bound);
   static void assign(Bound& bound, const Tensor& saved);
+  // Those that are short, as bytes by their names, and back: others are left alone. InvalidArgumentError: bytes that
+  // are no such value.
+  void add_short_to(std::map<std::string, std::string>& bytes) const;
+  void assign_short(const std::map<std::string, std::string>& bytes);
 
   bool changed() const;  // by the step under way
   // The name of the first that was changed between the last step and this one.

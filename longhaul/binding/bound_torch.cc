@@ -1,8 +1,10 @@
 #include "longhaul/binding/bound_torch.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -129,6 +131,7 @@ void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& opti
     values_[i].is_setting = values_[i].value.name.starts_with("group_");
   }
   watch_.add_optimizer(name, optimizer);
+  conditions_.add_optimizer(name, optimizer);
   add_record(scope, bound);
 }
 
@@ -171,6 +174,7 @@ void BoundTorch::add_scheduler(const Scope& scope, int number, const TorchSchedu
     values_.back().is_setting = true;
     conditions_.add_scheduler(name_of(within) + "/" + name, *counted);
   }
+  conditions_.add_settings(name_of(within) + "/" + name, scheduler.settings());
   const auto count = [counted = scheduler.counted(), kept] {
     uint64_t mixture = counted != nullptr ? static_cast<uint64_t>(step_count(*counted)) : 0;
     for (const KeptValue& value : kept.values()) mixture = mixture * 31 + value.look();
@@ -183,6 +187,7 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
   const std::shared_ptr<GeneratorWatch> watch = GeneratorWatch::of(generator);
   add_variables(scope, {generator_value(name, watch)});
   values_.back().generator = watch;
+  values_.back().is_own_generator = generator != at::detail::getDefaultCPUGenerator();
   watch_.add_generator("generators/" + name, watch);
 }
 
@@ -382,7 +387,7 @@ RestoredSettings BoundTorch::settings() {
   RestoredSettings settings;
   const auto self = shared_from_this();
   for (Bound& bound : values_) {
-    if (!bound.is_setting) continue;
+    if (!bound.is_setting && !bound.is_own_generator) continue;
     const auto read = [self, &bound] {
       const Turn turn(self->turn_);
       const at::NoGradGuard no_grad;
@@ -399,6 +404,30 @@ RestoredSettings BoundTorch::settings() {
     settings.add([&bound, self] { return BoundKept::read(bound); }, assign);
   }
   return settings;
+}
+
+std::map<std::string, std::string> BoundTorch::short_values() {
+  const Turn turn(turn_);
+  std::map<std::string, std::string> bytes;
+  state_.kept.add_short_to(bytes);
+  for (const Bound& bound : values_) {
+    if (!bound.is_own_generator) continue;
+    const at::Tensor state = bound.value.read();
+    bytes["generators/" + bound.value.name].assign(static_cast<const char*>(state.data_ptr()), state.nbytes());
+  }
+  return bytes;
+}
+
+void BoundTorch::set_short_values(const std::map<std::string, std::string>& bytes) {
+  const Turn turn(turn_);
+  state_.kept.assign_short(bytes);
+  for (Bound& bound : values_) {
+    const auto found = bytes.find("generators/" + bound.value.name);
+    if (!bound.is_own_generator || found == bytes.end()) continue;
+    const at::Tensor state = at::empty({static_cast<int64_t>(found->second.size())}, at::kByte);
+    std::memcpy(state.data_ptr(), found->second.data(), found->second.size());
+    bound.value.assign(state);
+  }
 }
 
 void BoundTorch::end_step(const at::Tensor& loss) {

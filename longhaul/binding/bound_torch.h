@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,6 +63,11 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   // They read and assign values of this.
   RestoredSettings settings();
 
+  // The kept values that are short, and the states of TorchTrainingOptions::generators, as bytes by their names: what
+  // the code before the batches of an epoch may read although steps change it.
+  std::map<std::string, std::string> short_values();
+  void set_short_values(const std::map<std::string, std::string>& bytes);
+
  private:
   using Turn = std::lock_guard<std::recursive_mutex>;  // recursive: a step function may read a variable
 
@@ -70,6 +76,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
     bool is_setting = false;
+    bool is_own_generator = false;  // TorchTrainingOptions::generators
   };
 
   // A step that the program makes in its own loop.

@@ -124,7 +124,8 @@ KeptValue value_of(const std::string& name, at::Generator& generator) {
               [state] {
                 const at::Tensor now = state();
                 return hash_of(now.data_ptr(), now.nbytes());
-              }};
+              },
+          .is_short = true};
 }
 
 }  // namespace kept

@@ -32,6 +32,7 @@ struct KeptValue {
   std::function<void(const Tensor&)> assign;  // after check()
   std::function<uint64_t()> look;             // another number if the value has changed, as far as a sample shows
   at::Tensor* tensor = nullptr;               // if it is one
+  bool is_short = false;                      // a number, a string, an engine or a generator
 };
 
 class KeptValues;
@@ -114,7 +115,8 @@ KeptValue value_of(const std::string& name, T& value) {
                 } else {
                   return hash_of(&value, sizeof(value));
                 }
-              }};
+              },
+          .is_short = true};
 }
 
 // Some of the elements, so that a long list costs a step nothing.
@@ -199,7 +201,8 @@ KeptValue value_of(const std::string& name, T& random) {
           .read = [&random] { return Tensor::scalar(text_of(random)); },
           .check = check,
           .assign = [&random, parse](const Tensor& saved) { random = parse(saved); },
-          .look = look};
+          .look = look,
+          .is_short = true};
 }
 
 // As a list of one element, or none.

@@ -8,6 +8,7 @@ namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using torch::optim::LBFGS;
@@ -236,6 +237,26 @@ TEST_P(LbfgsTest, AStateWithoutADirectionComesBackAsIt) {
   EXPECT_EQ(other->session.run("LBFGS/0.weight/n_iter:0").item<int64_t>(), 0);
   EXPECT_EQ(other->session.run("LBFGS/0.weight/t:0").item<double>(), 0);
   other->train(1);
+}
+
+// No checkpoint has what the line search is, so that the program's takes effect.
+TEST_P(LbfgsTest, AnotherLineSearchAfterARestartIsNamed) {
+  std::string saved;
+  {
+    const auto trial = make();
+    trial->start();
+    trial->train(3);
+    saved = trial->save(path_);
+  }
+  const bool searched = *GetParam() != 0;
+  const auto trial = make();
+  static_cast<LBFGSOptions&>(trial->optimizer->param_groups()[0].options())
+      .line_search_fn(searched ? c10::optional<std::string>() : "strong_wolfe");
+  trial->start(saved);
+  const Warnings warnings;
+  trial->train();
+  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr(searched ? "strong_wolfe as line_search_fn of LBFGS: was true, is"
+                                                              : "strong_wolfe as line_search_fn of LBFGS: was false")));
 }
 
 INSTANTIATE_TEST_SUITE_P(, LbfgsTest, ::testing::Values("", "strong_wolfe"),

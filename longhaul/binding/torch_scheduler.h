@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "longhaul/binding/kept_values.h"
 
@@ -15,13 +16,19 @@ class ReduceLROnPlateauScheduler;  // libtorch 2.x has it
 
 namespace longhaul {
 
+// A parameter of a scheduler that the program sets and no checkpoint restores.
+struct SchedulerSetting {
+  std::string name;
+  std::function<double()> read;
+};
+
 // A scheduler of a bound program, made from a pointer to it: {.schedulers = {&warmup, &plateau}}. The scheduler is
 // borrowed. Accepted are:
 //
 // - libtorch's LRScheduler and what is derived from it, such as StepLR: "schedulers/0" is how often it has stepped; a
 //   class of the program that changes members of its own is named by a warning, unless it has keep_in(), or
 // - libtorch's ReduceLROnPlateauScheduler: "kept/schedulers/0/best", .../num_bad_epochs, .../cooldown_counter and
-//   .../last_epoch, or
+//   .../last_epoch; other parameters after a restart (factor, patience, ...) are named by a warning, or
 // - any class with a member function keep_in(KeptValues&, const std::string& name), derived from LRScheduler or not:
 //
 //   struct LinearWarmup {
@@ -45,7 +52,7 @@ class TorchScheduler {
     if constexpr (kept::Composite<T>) {
       keep_ = [scheduler](KeptValues& kept, const std::string& name) { scheduler->keep_in(kept, name); };
     } else if constexpr (is_plateau) {
-      keep_ = TorchScheduler(static_cast<torch::optim::ReduceLROnPlateauScheduler*>(scheduler)).keep_;
+      *this = TorchScheduler(static_cast<torch::optim::ReduceLROnPlateauScheduler*>(scheduler));
     } else if constexpr (is_counted) {
       watch_members<torch::optim::LRScheduler>(scheduler);
     }
@@ -57,6 +64,8 @@ class TorchScheduler {
   void keep_in(KeptValues& kept, const std::string& name) const {
     if (keep_) keep_(kept, name);
   }
+  // The parameters of ReduceLROnPlateauScheduler; a StepLR's are TrainingConditions' own.
+  const std::vector<SchedulerSetting>& settings() const { return settings_; }
   // A hash of members that no checkpoint has; empty: there are none.
   const std::function<uint64_t()>& unkept() const { return unkept_; }
 
@@ -71,6 +80,7 @@ class TorchScheduler {
   torch::optim::LRScheduler* counted_ = nullptr;
   std::function<void(KeptValues&, const std::string&)> keep_;
   std::function<uint64_t()> unkept_;
+  std::vector<SchedulerSetting> settings_;
 };
 
 }  // namespace longhaul

@@ -141,6 +141,36 @@ struct Plateau : torch::optim::ReduceLROnPlateauScheduler {
 TEST_F(TorchSchedulerTest, ReduceLROnPlateauIsExact) {
   EXPECT_THAT(expect_exact_with<Plateau>(), IsEmpty());
 }
+
+// The same with other parameters, all of them.
+struct OtherPlateau : torch::optim::ReduceLROnPlateauScheduler {
+  explicit OtherPlateau(torch::optim::Optimizer& optimizer)
+      : ReduceLROnPlateauScheduler(optimizer, max, /*factor=*/0.25, /*patience=*/2, /*threshold=*/1e-3, abs,
+                                   /*cooldown=*/0, /*min_lr=*/{0.5}, /*eps=*/1e-6) {}
+};
+
+TEST_F(TorchSchedulerTest, ReduceLROnPlateauWithOtherParametersAfterARestartIsNamed) {
+  std::string saved;
+  {
+    Scheduled<Plateau> first;
+    first.start();
+    first.train(3);
+    saved = first.save(path_);
+  }
+  Scheduled<OtherPlateau> second;
+  const Warnings warnings;
+  second.start(saved);
+  second.train();
+  EXPECT_THAT(
+      warnings.seen(),
+      ElementsAre(AllOf(
+          HasSubstr("factor of schedulers/0: was 0.5, is 0.25"), HasSubstr("patience of schedulers/0: was 1, is 2"),
+          HasSubstr("threshold of schedulers/0: was 0.0001, is 0.001"),
+          HasSubstr("cooldown of schedulers/0: was 1, is 0"), HasSubstr("eps of schedulers/0: was 1e-08, is 1e-06"),
+          HasSubstr("mode (0: min, 1: max) of schedulers/0: was 0, is 1"),
+          HasSubstr("threshold_mode (0: rel, 1: abs) of schedulers/0: was 0, is 1"),
+          HasSubstr("min_lr 0 of schedulers/0: was 0, is 0.5"))));
+}
 #endif
 
 }  // namespace

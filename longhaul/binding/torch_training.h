@@ -53,7 +53,8 @@ class Optimizer;
 //   kept/NAME                        the program's own values: TorchTrainingOptions::kept
 //   longhaul/optimizer/Adam          its parameter groups, and the options that the program gave them (text)
 //   longhaul/conditions/...          not restored, but compared with the first step afterwards (text):
-//                                    requires_grad, train() and eval(), dropout rates, a StepLR's own parameters
+//                                    requires_grad, train() and eval(), dropout rates, parameters of StepLR and
+//                                    ReduceLROnPlateauScheduler, LBFGS's line search
 //
 // Everything is restored bit for bit, so a restarted run continues as if it had not been interrupted, provided that a
 // step's input depends only on its number. The checkpoint's optimizer options take precedence over the constructor's,

@@ -102,7 +102,9 @@ class Check {
                       "LONGHAUL_RESUME_CHECK_DIR",
                       directory("undisturbed")));
     }
-    epoch_steps_ = options_.epoch_steps > 0 ? options_.epoch_steps : epoch_steps_in(files_, last->prefix);
+    const std::optional<EpochPosition> position = epoch_position_in(files_, last->prefix);
+    epoch_steps_ = options_.epoch_steps > 0 || !position ? options_.epoch_steps : position->size;
+    has_trainer_ = position.has_value();
     options_.say(fmt::format("undisturbed: {:.2f} s, {}", timeline_.total().count(), base_name(last->prefix)));
   }
 
@@ -119,7 +121,8 @@ class Check {
     return moments;
   }
 
-  // At random, right after a checkpoint, at random, ...; the last place is an epoch's last step.
+  // At random, right after a checkpoint, at random, ...; the last place is an epoch's last step: about that, if there
+  // is no Trainer, which stops there by itself.
   std::vector<Disturbance> stop_moments() {
     const double part = kLatest * timeline_.total().count() / options_.stops;
     std::vector<Disturbance> moments;
@@ -153,11 +156,26 @@ class Check {
     return Seconds{high};
   }
 
+  // The last step of the last whole epoch before the end that is still to come; the run's own last one, if none is.
+  int64_t epoch_end_after(const std::optional<FoundCheckpoint>& newest) const {
+    const auto position = newest ? epoch_position_in(files_, newest->prefix) : std::nullopt;
+    const int64_t step = newest ? newest->step.value_or(0) : 0, last = timeline_.steps().back();
+    int64_t end = step - (position ? position->taken : 0) + epoch_steps_;
+    if (end <= step) end += epoch_steps_;
+    while (end + epoch_steps_ < last) end += epoch_steps_;
+    return std::min(end, last);
+  }
+
+  bool is_at_epoch_end(const Disturbance& moment, bool is_last) const {
+    return moment.signal == SIGTERM && is_last && has_trainer_ && epoch_steps_ > 0 && timeline_.has_steps();
+  }
+
   void disturb(const std::string& name, const std::vector<Disturbance>& moments) {
     SupervisedRun run = make_run(name, &timeline_);
     bool is_over = false;
     for (size_t i = 0; i < moments.size() && !is_over; ++i) {
-      is_over = !run.disturb(moments[i]);
+      const bool at_epoch_end = is_at_epoch_end(moments[i], i + 1 == moments.size());
+      is_over = at_epoch_end ? !run.stop_after(epoch_end_after(run.newest())) : !run.disturb(moments[i]);
       if (is_over) options_.say(fmt::format("{}: it was over before disturbance {}", name, i + 1));
       if (!is_over) tell_epoch(name, run);
     }
@@ -173,9 +191,9 @@ class Check {
   }
 
   void tell_epoch(const std::string& name, const SupervisedRun& run) const {
-    const auto step = run.newest_step();
-    if (epoch_steps_ <= 0 || !step) return;
-    const int64_t taken = *step % epoch_steps_;
+    if (epoch_steps_ <= 0 || !run.newest() || !run.newest()->step) return;
+    const auto position = epoch_position_in(files_, run.newest()->prefix);
+    const int64_t taken = (position ? position->taken : *run.newest()->step) % epoch_steps_;
     options_.say(taken == 0 ? fmt::format("{}: that is the last step of an epoch", name)
                             : fmt::format("{}: that is {} of {} steps into an epoch", name, taken, epoch_steps_));
   }
@@ -233,8 +251,10 @@ class Check {
     if (!repeated.is_same) {
       result->text +=
           repeated.text +
-          "Two undisturbed runs differ, too: the program does not repeat itself, whatever restarts do. Look "
-          "for a seed from the clock or std::random_device, and for several threads that add numbers up.\n";
+          "Two undisturbed runs differ, too: the program does not repeat itself, whatever restarts do. If it "
+          "does not call torch::manual_seed() before it makes its modules, libtorch seeds its generator from the "
+          "system. Else look for a seed from the clock or std::random_device, and for several threads that add "
+          "numbers up.\n";
       return;
     }
     const LikelyCause likely = likely_cause(*cause);
@@ -248,6 +268,7 @@ class Check {
   Moments moments_;
   Timeline timeline_;
   int64_t epoch_steps_ = 0;
+  bool has_trainer_ = false;                        // which stops at a step if it is told to
   std::optional<CheckpointComparison> difference_;  // the first that was found
 };
 

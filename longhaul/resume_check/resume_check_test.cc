@@ -42,6 +42,17 @@ TEST_F(ResumeCheckTest, AnExactProgramIsTheSame) {
   }
 }
 
+// 150 steps are three epochs of 40 and a part of one.
+TEST_F(ResumeCheckTest, AProgramWithATrainerStopsAtAnEpochsLastStep) {
+  ResumeCheckOptions options = of("epochs");
+  options.kills = 0;
+  const ResumeCheckResult result = check_resume(options);
+  EXPECT_TRUE(result.is_same) << result.text;
+  EXPECT_THAT(lines_, Contains(HasSubstr("stopped: stopped as by SIGTERM after step 120, exit status 75; its newest "
+                                         "checkpoint: model.ckpt-120")));
+  EXPECT_THAT(lines_, Contains(HasSubstr("stopped: that is the last step of an epoch")));
+}
+
 TEST_F(ResumeCheckTest, AForgottenGeneratorIsFoundAndNamed) {
   const ResumeCheckResult result = check_resume(of("forgets"));
   EXPECT_FALSE(result.is_same);

@@ -13,7 +13,7 @@ constexpr int kDepth = 3;
 constexpr size_t kTailBytes = 16384;
 constexpr char kTrainerPosition[] = "trainer/position";
 constexpr int64_t kPositionNumbers = 12;  // longhaul/trainer/loop_position.h
-constexpr size_t kEpochSize = 6;
+constexpr size_t kBatch = 5, kEpochSize = 6;
 
 void add_checkpoints(FileSystem& files, const std::string& directory, int depth, std::vector<FoundCheckpoint>* found) {
   for (FoundCheckpoint& checkpoint : find_checkpoints(files, directory, "")) found->push_back(std::move(checkpoint));
@@ -61,14 +61,17 @@ std::vector<FoundCheckpoint> CheckpointWatch::look() {
   return fresh;
 }
 
-int64_t epoch_steps_in(FileSystem& files, const std::string& prefix) {
+std::optional<EpochPosition> epoch_position_in(FileSystem& files, const std::string& prefix) {
   const BundleReader reader(files, prefix);
   const BundleReader::Entry* entry = reader.find(kTrainerPosition);
-  if (entry == nullptr || entry->dtype != kDouble) return 0;
+  if (entry == nullptr || entry->dtype != kDouble) return std::nullopt;
   const Tensor position = reader.read(kTrainerPosition);
-  if (position.num_elements() != kPositionNumbers) return 0;
-  const double size = position.flat<double>()[kEpochSize];
-  return size >= 0 && size <= 0x1p53 ? static_cast<int64_t>(size) : 0;
+  if (position.num_elements() != kPositionNumbers) return std::nullopt;
+  const auto count = [&](size_t i) {
+    const double number = position.flat<double>()[i];
+    return number >= 0 && number <= 0x1p53 ? static_cast<int64_t>(number) : 0;
+  };
+  return EpochPosition{.size = count(kEpochSize), .taken = count(kBatch)};
 }
 
 std::string last_lines(FileSystem& files, const std::string& path, size_t most) {

@@ -36,8 +36,13 @@ class CheckpointWatch {
   std::map<std::string, double> seen_;  // the time of each
 };
 
-// How many batches an epoch has, if the checkpoint is of a Trainer that has seen a whole one; else 0.
-int64_t epoch_steps_in(FileSystem& files, const std::string& prefix);
+// Where a Trainer's checkpoint is in its epoch.
+struct EpochPosition {
+  int64_t size = 0;   // batches; 0: no whole epoch was seen yet
+  int64_t taken = 0;  // of them
+};
+std::optional<EpochPosition> epoch_position_in(FileSystem& files,
+                                               const std::string& prefix);  // nullopt: not a Trainer's
 
 // The last lines of a text file, each cut where it is very long; empty if there is no such file.
 std::string last_lines(FileSystem& files, const std::string& path, size_t most = 12);

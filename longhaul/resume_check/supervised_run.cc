@@ -13,7 +13,9 @@ namespace {
 
 constexpr int kStartMeAgain = 75;  // EX_TEMPFAIL, as PreemptionOptions::exit_status
 constexpr Seconds kLook{0.02};     // between looks at the directory
+// longhaul/trainer/checked_run.cc reads them, too.
 constexpr char kDirectoryVariable[] = "LONGHAUL_RESUME_CHECK_DIR";
+constexpr char kStopVariable[] = "LONGHAUL_RESUME_CHECK_STOP_STEP";
 
 std::vector<std::string> with_directory(std::vector<std::string> command, const std::string& directory) {
   for (std::string& word : command) {
@@ -57,14 +59,15 @@ bool SupervisedRun::is_complete(const FoundCheckpoint& checkpoint) const {
          *checkpoint.step >= timeline_->steps().back();
 }
 
-void SupervisedRun::start() {
+void SupervisedRun::start(std::optional<int64_t> stop_step) {
   start_from_ = newest_;
   progress_at_start_ = progress_;
   end_.reset();
   started_at_ = now();
-  const ProgramToStart program{.command = with_directory(options_.command, options_.directory),
-                               .environment = {fmt::format("{}={}", kDirectoryVariable, options_.directory)},
-                               .output_path = options_.output_path};
+  ProgramToStart program{.command = with_directory(options_.command, options_.directory),
+                         .environment = {fmt::format("{}={}", kDirectoryVariable, options_.directory)},
+                         .output_path = options_.output_path};
+  if (stop_step) program.environment.push_back(fmt::format("{}={}", kStopVariable, *stop_step));
   program_ = std::make_unique<StartedProgram>(signals_, program);
   ++starts_;
   if (start_from_ && !is_complete(*start_from_)) ++resumed_;
@@ -141,8 +144,13 @@ void SupervisedRun::complete() {
   own_.end(since_start());
 }
 
-std::optional<int64_t> SupervisedRun::newest_step() const {
-  return newest_ ? newest_->step : std::nullopt;
+bool SupervisedRun::stop_after(int64_t step) {
+  start(step);
+  observe([] { return false; });
+  if (!goes_on_after_end()) return false;
+  options_.say(fmt::format("{}: stopped as by SIGTERM after step {}, {}; its newest checkpoint: {}", options_.name,
+                           step, end_->to_string(), newest_ ? base_name(newest_->prefix) : "none"));
+  return true;
 }
 
 }  // namespace longhaul

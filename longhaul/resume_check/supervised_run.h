@@ -41,17 +41,20 @@ class SupervisedRun {
   // Starts the program, if it does not run, lets it come so far, and sends the signal. False: it ended before,
   // complete.
   bool disturb(const Disturbance& disturbance);
+  // Starts the program and has it stop after that step, as by SIGTERM: for one with a Trainer, which knows when that
+  // is. False: it ended complete.
+  bool stop_after(int64_t step);
   // Lets the program end, with status 0; 75 asks for another start.
   void complete();
 
   const Timeline& own_timeline() const { return own_; }
   // How many of its starts went on from a checkpoint that an earlier one had saved, and had something left to train.
   int resumed_starts() const { return resumed_; }
-  // The step of the newest checkpoint; nullopt: there is none, or it has no step.
-  std::optional<int64_t> newest_step() const;
+  // The newest checkpoint; nullopt: there is none.
+  const std::optional<FoundCheckpoint>& newest() const { return newest_; }
 
  private:
-  void start();
+  void start(std::optional<int64_t> stop_step = std::nullopt);
   bool is_complete(const FoundCheckpoint& checkpoint) const;
   // Until the program has ended, `is_reached` is true, or, an error, the time is over.
   void observe(const std::function<bool()>& is_reached);

@@ -1,6 +1,7 @@
 // tiny_training MODE DIRECTORY: a training of the tests, with checkpoints every few steps. MODE: exact; forgets, its
 // generator is in no checkpoint; anew, it restores nothing; drifts, each run has other numbers; fails; hangs; silent,
-// it saves nothing; deaf, as exact, but it leaves SIGTERM alone.
+// it saves nothing; deaf, as exact, but it leaves SIGTERM alone; epochs, as a Trainer's, which has its position saved,
+// and stops after the step that the check names.
 #include <signal.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 
 namespace {
 
-constexpr int64_t kSteps = 150, kSaveEvery = 10;
+constexpr int64_t kSteps = 150, kSaveEvery = 10, kEpoch = 40;
 
 volatile sig_atomic_t stopped = 0;
 
@@ -34,12 +35,20 @@ std::string text_of(const std::mt19937& random) {
   return text.str();
 }
 
-void save(const Training& training, const std::string& directory, bool with_generator) {
+// trainer/position: the numbers of longhaul/trainer/loop_position.h.
+longhaul::Tensor position_at(int64_t step) {
+  const auto number = [](int64_t count) { return static_cast<double>(count); };
+  return longhaul::Tensor::of<double>(
+      {0, 0, number(step / kEpoch), 0, 0, number(step % kEpoch), step < kEpoch ? 0 : number(kEpoch), 0, 0, -1, 0, 0});
+}
+
+void save(const Training& training, const std::string& directory, bool with_generator, bool with_position) {
   using longhaul::Tensor;
   longhaul::BundleWriter writer(longhaul::FileSystem::real(),
                                 directory + "/model.ckpt-" + std::to_string(training.step));
   if (with_generator) writer.add("generators/own", Tensor::scalar(text_of(training.random)));
   writer.add("global_step", Tensor::scalar<int64_t>(training.step));
+  if (with_position) writer.add("trainer/position", position_at(training.step));
   writer.add("weight", Tensor::scalar(training.weight));
   writer.finish();
 }
@@ -61,7 +70,8 @@ int train(const std::string& mode, const std::string& directory) {
   if (mode == "fails") return 3;
   if (mode != "deaf") signal(SIGTERM, [](int) { stopped = 1; });
   if (mode == "deaf") signal(SIGTERM, SIG_IGN);
-  const bool saves = mode != "silent", with_generator = mode != "forgets";
+  const bool saves = mode != "silent", with_generator = mode != "forgets", with_position = mode == "epochs";
+  const char* const stop = with_position ? std::getenv("LONGHAUL_RESUME_CHECK_STOP_STEP") : nullptr;
   Training training;
   if (mode == "drifts") training.random.seed(std::random_device{}());
   if (mode != "anew") restore(&training, directory);
@@ -70,9 +80,10 @@ int train(const std::string& mode, const std::string& directory) {
     std::this_thread::sleep_for(std::chrono::milliseconds(mode == "hangs" ? 100000 : 4));
     training.weight = 0.9 * training.weight + std::uniform_real_distribution<>()(training.random);
     ++training.step;
-    if (saves && training.step % kSaveEvery == 0) save(training, directory, with_generator);
+    if (saves && training.step % kSaveEvery == 0) save(training, directory, with_generator, with_position);
+    if (stop != nullptr && training.step == std::stoll(stop)) stopped = 1;
   }
-  if (saves) save(training, directory, with_generator);
+  if (saves) save(training, directory, with_generator, with_position);
   return stopped != 0 ? 75 : 0;
 }
 

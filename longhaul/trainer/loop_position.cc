@@ -65,6 +65,28 @@ void LoopPosition::add_to(const Scope& scope) {
                                .read = read_generator,
                                .assign = set_generator},
                               "trainer/epoch_generator");
+  add_epoch_values(inner);
+}
+
+// A list of names, each followed by its value.
+void LoopPosition::add_epoch_values(const Scope& scope) {
+  const auto read = [this] {
+    std::vector<std::string> list;
+    if (const auto values = get().short_values) {
+      for (const auto& [name, bytes] : *values) list.insert(list.end(), {name, bytes});
+    }
+    return Tensor::of(Shape{static_cast<int64_t>(list.size())}, list);
+  };
+  const auto assign = [this](const Tensor& saved) {
+    const auto list = saved.flat<std::string>();
+    auto values = std::make_shared<std::map<std::string, std::string>>();
+    for (size_t i = 0; i + 1 < list.size(); i += 2) (*values)[list[i]] = list[i + 1];
+    change([&](Values& now) { now.short_values = std::move(values); });
+  };
+  ops::optional_program_value(
+      scope, "epoch_values",
+      {.dtype = kString, .shape = Shape::unknown_rank(), .expected = Shape{0}, .read = read, .assign = assign},
+      "trainer/epoch_values");
 }
 
 LoopPosition::Values LoopPosition::get() const {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "longhaul/base/mutex.h"
@@ -34,10 +36,14 @@ class LoopPosition {
     int64_t best_step = -1;    // the step that has it; -1: none yet
     int64_t without_gain = 0;  // validations since then
     std::string reason{};      // why it has finished
-    at::Tensor generator{};    // the state of libtorch's default generator when this epoch began; undefined: none has
+    // When this epoch began: the state of libtorch's default generator (undefined: no epoch has), and
+    // TorchLoop::short_values() (null: none has).
+    at::Tensor generator{};
+    std::shared_ptr<const std::map<std::string, std::string>> short_values{};
   };
 
-  // Adds the values to the graph: "trainer/position", "trainer/reason", "trainer/epoch_generator".
+  // Adds the values to the graph: "trainer/position", "trainer/reason", "trainer/epoch_generator",
+  // "trainer/epoch_values".
   void add_to(const Scope& scope);
 
   Values get() const EXCLUDES(mutex_);
@@ -52,6 +58,7 @@ class LoopPosition {
  private:
   Tensor numbers() const EXCLUDES(mutex_);
   void set_numbers(const Tensor& numbers) EXCLUDES(mutex_);
+  void add_epoch_values(const Scope& scope);
 
   mutable Mutex mutex_;
   Values values_ GUARDED_BY(mutex_);

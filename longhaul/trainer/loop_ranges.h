@@ -24,6 +24,18 @@ class LoopExit {
 
 struct LoopEnd {};
 
+// A loader of batches, or a pointer to one, such as make_data_loader() returns.
+template <typename T>
+concept HasBatches = requires(T& loader) {
+  loader.begin();
+  loader.end();
+};
+template <typename T>
+concept PointsToBatches = requires(T& pointer) {
+  (*pointer).begin();
+  (*pointer).end();
+};
+
 // Trainer::steps(): for (int64_t step : trainer.steps(n)).
 class StepRange {
  public:

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostShown = 4;
 constexpr const char* kLoss = "loss";
+constexpr int64_t kStepsWithoutLoss = 100;  // after which the log tells of it
 
 void check_scalar(std::string_view name, const at::Tensor& value) {
   if (!value.defined()) {
@@ -32,7 +33,8 @@ double StepLog::Entry::value() const {
 
 void StepLog::begin_run(FileWriter* writer, int64_t step) {
   writer_ = writer;
-  has_warned_ = false;
+  has_warned_ = has_warned_of_outside_ = false;
+  steps_without_loss_ = 0;
   for (Entry& entry : entries_) entry.next_summary = step;
 }
 
@@ -67,7 +69,22 @@ void StepLog::write_if_due(Entry& entry, int64_t step) {
 }
 
 at::Tensor StepLog::take_loss() {
+  if (!loss_.defined() && ++steps_without_loss_ == kStepsWithoutLoss) {
+    log_info(
+        "the loss of {} steps was not logged as a tensor: with trainer.log(\"loss\", loss) it is shown, NaN is named, "
+        "and "
+        "so is a module that is trained but not given to the Trainer",
+        kStepsWithoutLoss);
+  }
   return std::exchange(loss_, at::Tensor());
+}
+
+void StepLog::warn_of_loss_outside(std::string_view name) {
+  if (std::exchange(has_warned_of_outside_, true)) return;
+  log_warning(
+      "Trainer::log(\"{}\", ...) was called before any loop of the Trainer. Steps in another loop are not counted and "
+      "not saved: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n) and trainer.batches(*loader)",
+      name);
 }
 
 std::string StepLog::shown() const {

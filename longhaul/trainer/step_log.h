@@ -27,8 +27,10 @@ class StepLog {
   void log(std::string_view name, const at::Tensor& value, int64_t step);
   void log(std::string_view name, double value, int64_t step);
 
-  // The loss of the step that ends, as it was logged under the name "loss"; undefined: it was not.
+  // The loss of the step that ends, as it was logged under the name "loss"; undefined: it was not, and the log tells
+  // once that some steps had none.
   at::Tensor take_loss();
+  void warn_of_loss_outside(std::string_view name);  // once in a run: of a loss before the loops of steps
 
   // "loss 0.1049  accuracy 0.8837", in the order in which they were logged first, four at most.
   std::string shown() const;
@@ -52,7 +54,9 @@ class StepLog {
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> places_;  // in entries_
   at::Tensor loss_;
+  int64_t steps_without_loss_ = 0;
   bool has_warned_ = false;
+  bool has_warned_of_outside_ = false;
 };
 
 }  // namespace longhaul

@@ -21,46 +21,73 @@ std::string checked(std::string directory) {
 
 struct CombinedModule : torch::nn::Module {
   explicit CombinedModule(const std::vector<NamedModule>& modules) : torch::nn::Module("CombinedModule") {
-    for (const NamedModule& part : modules) register_module(part.name, part.module);
+    for (const NamedModule& part : modules) {
+      part.module.get(part.name);
+      register_module(part.name, part.module.pointer());
+    }
   }
 };
 
-std::shared_ptr<torch::nn::Module> combine(const std::vector<NamedModule>& modules) {
-  for (const NamedModule& part : modules) {
-    if (part.module) continue;
-    throw InvalidArgumentError(fmt::format("Trainer: the module {} is null", part.name));
+std::string placed(const std::optional<CheckedRun>& check, std::string directory) {
+  if (!check) return directory;
+  std::string place = check->place_of(directory);
+  if (place != directory) log_info("longhaul resume-check: the run is in {}, not in {}", place, directory);
+  return place;
+}
+
+std::unique_ptr<Preemption> preemption_for(const TrainerOptions& options) {
+  if (options.preemption != nullptr) return nullptr;
+  try {
+    return std::make_unique<Preemption>();
+  } catch (const FailedPreconditionError& error) {
+    throw FailedPreconditionError(
+        fmt::format("a Trainer handles the process's signals by a Preemption of its own: {}. If the program has a "
+                    "Preemption, or two Trainers at a time, give it to each as TrainerOptions::preemption",
+                    error.what()));
   }
-  return std::make_shared<CombinedModule>(modules);
+}
+
+// The runs of a check are short, and restarts that continue from the first checkpoint would show nothing.
+TrainerOptions checked(const std::optional<CheckedRun>& check, TrainerOptions options) {
+  if (!check || !options.save_model_secs.is_auto()) return options;
+  options.save_model_secs = Seconds{1};
+  log_info("longhaul resume-check: checkpoints are saved every second, since their interval is kAuto");
+  return options;
 }
 
 }  // namespace
 
-Trainer::Trainer(std::string directory, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
+torch::nn::Module& ModuleArgument::get(const std::string& name) const {
+  if (module_) return *module_;
+  throw InvalidArgumentError(fmt::format("Trainer: {} is null: make it before the Trainer", name));
+}
+
+Trainer::Trainer(std::string directory, const ModuleArgument& module, torch::optim::Optimizer& optimizer,
                  TrainerOptions options)
     : Trainer(std::move(directory), module, std::vector{&optimizer}, std::move(options)) {}
 
-Trainer::Trainer(std::string directory, torch::nn::Module& module, std::vector<torch::optim::Optimizer*> optimizers,
+Trainer::Trainer(std::string directory, const ModuleArgument& module, std::vector<torch::optim::Optimizer*> optimizers,
                  TrainerOptions options)
-    : Trainer(std::move(directory), nullptr, module, optimizers, std::move(options)) {}
+    : Trainer(std::move(directory), module.pointer(), module.get("the module"), optimizers, std::move(options)) {}
 
 Trainer::Trainer(std::string directory, const std::vector<NamedModule>& modules,
                  std::vector<torch::optim::Optimizer*> optimizers, TrainerOptions options)
-    : Trainer(std::move(directory), combine(modules), optimizers, std::move(options)) {}
-
-Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned,
-                 const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options)
-    : Trainer(std::move(directory), owned, *owned, optimizers, std::move(options)) {}
+    : Trainer(std::move(directory), ModuleArgument(std::make_shared<CombinedModule>(modules)), std::move(optimizers),
+              std::move(options)) {}
 
 Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned, torch::nn::Module& module,
                  const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options)
-    : directory_(checked(std::move(directory))),
-      options_(std::move(options)),
+    : checked_(CheckedRun::of_environment()),
+      directory_(placed(checked_, checked(std::move(directory)))),
+      options_(checked(checked_, std::move(options))),
       owned_(std::move(owned)),
-      own_preemption_(options_.preemption != nullptr ? nullptr : std::make_unique<Preemption>()),
+      own_preemption_(preemption_for(options_)),
       preemption_(options_.preemption != nullptr ? options_.preemption : own_preemption_.get()),
       graph_(std::make_unique<Graph>()),
       loop_(torch_loop(Scope(*graph_), module, optimizers, options_.training)),
-      run_(std::make_unique<TrainerRun>(directory_, options_, *graph_, module, loop_, *preemption_)) {}
+      run_(std::make_unique<TrainerRun>(directory_, options_, *graph_, module, loop_, *preemption_)) {
+  if (checked_ && checked_->stop_step() >= 0) run_->preempt_after(checked_->stop_step());
+}
 
 Trainer::~Trainer() = default;
 
@@ -106,6 +133,7 @@ int64_t Trainer::step() const {
 }
 
 void Trainer::log(std::string_view name, const at::Tensor& value) {
+  if (loops().is_before_loops() && value.defined() && value.requires_grad()) run_->log().warn_of_loss_outside(name);
   run_->log().log(name, value, step());
 }
 

@@ -21,6 +21,7 @@
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor.h"
+#include "longhaul/trainer/checked_run.h"
 #include "longhaul/trainer/loop_ranges.h"
 
 namespace longhaul {
@@ -30,7 +31,30 @@ class TrainerRun;
 // libtorch's holders: torch::nn::Sequential, torch::nn::Linear, and whatever TORCH_MODULE() makes.
 template <typename T>
 concept ModuleHolder = requires(const T& holder) {
+  holder.is_empty();
   { holder.ptr() } -> std::convertible_to<std::shared_ptr<torch::nn::Module>>;
+};
+
+// A module as programs have it: one of their classes, a holder, or a shared pointer. The module outlives what is made
+// of it.
+class ModuleArgument {
+ public:
+  ModuleArgument(torch::nn::Module& module) : module_(std::shared_ptr<torch::nn::Module>(), &module) {}
+  template <ModuleHolder Holder>
+  ModuleArgument(const Holder& holder) {
+    if (!holder.is_empty()) module_ = holder.ptr();
+  }
+  template <std::convertible_to<std::shared_ptr<torch::nn::Module>> Pointer>
+    requires(!ModuleHolder<Pointer>)
+  ModuleArgument(const Pointer& pointer) : module_(pointer) {}
+
+  // InvalidArgumentError: there is none, as in `torch::nn::Linear layer{nullptr}` before a layer is assigned. `name`
+  // is for the message.
+  torch::nn::Module& get(const std::string& name) const;
+  const std::shared_ptr<torch::nn::Module>& pointer() const { return module_; }
+
+ private:
+  std::shared_ptr<torch::nn::Module> module_;  // it owns one that is on the stack no more than a reference does
 };
 
 // When validations without a gain end the training run (Trainer::validate()).
@@ -57,13 +81,8 @@ struct TrainerOptions {
 //
 //   Trainer trainer("runs/gan", {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic});
 struct NamedModule {
-  template <ModuleHolder Holder>
-  NamedModule(std::string its_name, const Holder& holder) : name(std::move(its_name)), module(holder.ptr()) {}
-  NamedModule(std::string its_name, std::shared_ptr<torch::nn::Module> pointer)
-      : name(std::move(its_name)), module(std::move(pointer)) {}
-
   std::string name;
-  std::shared_ptr<torch::nn::Module> module;
+  ModuleArgument module;
 };
 
 // Trains a libtorch module under supervision: with the program's own loops, and everything else that a training run of
@@ -72,7 +91,7 @@ struct NamedModule {
 //
 //   torch::nn::Sequential net(torch::nn::Linear(784, 10));
 //   torch::optim::Adam adam(net->parameters(), 1e-3);
-//   Trainer trainer("runs/net", *net, adam);
+//   Trainer trainer("runs/net", net, adam);
 //   return trainer.run([&] {
 //     for (int64_t step : trainer.steps(10'000)) {
 //       adam.zero_grad();
@@ -98,16 +117,14 @@ struct NamedModule {
 // The modules, optimizers and what the options name must outlive it.
 class Trainer {
  public:
-  // `directory`: for checkpoints and summaries. Throws what torch_training() throws.
-  Trainer(std::string directory, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
+  // `directory`: for checkpoints and summaries. Throws what torch_training() throws. In a run that `longhaul
+  // resume-check` has started, it is in the check's directory instead, and kAuto is a second; the log says so.
+  Trainer(std::string directory, const ModuleArgument& module, torch::optim::Optimizer& optimizer,
           TrainerOptions options = {});
-  Trainer(std::string directory, torch::nn::Module& module, std::vector<torch::optim::Optimizer*> optimizers,
+  Trainer(std::string directory, const ModuleArgument& module, std::vector<torch::optim::Optimizer*> optimizers,
           TrainerOptions options = {});
   Trainer(std::string directory, const std::vector<NamedModule>& modules,
           std::vector<torch::optim::Optimizer*> optimizers, TrainerOptions options = {});
-  template <ModuleHolder Holder>  // `net` is as good as `*net`
-  Trainer(std::string directory, const Holder& holder, torch::optim::Optimizer& optimizer, TrainerOptions options = {})
-      : Trainer(std::move(directory), *holder.ptr(), optimizer, std::move(options)) {}
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -143,12 +160,20 @@ class Trainer {
   //   }
   //
   // A restart takes the batches of the current epoch again and leaves out the first ones, which takes as long as
-  // loading them. `break` in the batches begins the next epoch; in the epochs it ends the loop for good.
+  // loading them. `break` in the batches begins the next epoch; in the epochs it ends the loop for good. An epoch
+  // without batches() that changes the module is one step, and a warning says so.
   EpochRange epochs(int64_t last);
   template <typename Loader>
     requires(!std::integral<std::remove_cvref_t<Loader>>)
-  BatchRange<Loader> batches(Loader&& loader) {
-    return BatchRange<Loader>(loops(), std::forward<Loader>(loader));
+  auto batches(Loader&& loader) {
+    if constexpr (HasBatches<Loader>) {
+      return BatchRange<Loader>(loops(), std::forward<Loader>(loader));
+    } else {
+      static_assert(PointsToBatches<Loader>, "Trainer::batches() takes a loader with begin() and end(), or a number");
+      static_assert(std::is_lvalue_reference_v<Loader> || std::is_pointer_v<Loader>,
+                    "the loader would be gone before the first batch: keep the pointer to it in a variable");
+      return batches(*loader);
+    }
   }
   BatchRange<Count> batches(int64_t count);
 
@@ -201,16 +226,15 @@ class Trainer {
   Session& session();        // FailedPreconditionError: not in run()
 
  private:
-  Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned,
-          const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options);
   Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned, torch::nn::Module& module,
           const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options);
   TrainingLoops& loops() const;
   void add(const KeptValues& kept);
 
+  const std::optional<CheckedRun> checked_;  // nullopt: no check of restarts is under way
   const std::string directory_;
   const TrainerOptions options_;
-  const std::shared_ptr<torch::nn::Module> owned_;    // what combines several modules; null: there is one
+  const std::shared_ptr<torch::nn::Module> owned_;    // the module; it may own nothing (ModuleArgument)
   const std::unique_ptr<Preemption> own_preemption_;  // null: the program's
   Preemption* const preemption_;
   const std::unique_ptr<Graph> graph_;

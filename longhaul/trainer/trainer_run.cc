@@ -121,6 +121,7 @@ void TrainerRun::after_step(int64_t step) {
   for (const auto& [n, action] : actions_) {
     if (step % n == 0) action();
   }
+  if (step == stop_step_) preemption_.preempt();
 }
 
 void TrainerRun::after_every(int64_t n, std::function<void()> action) {

@@ -36,6 +36,7 @@ class TrainerRun {
 
   double validate(const std::function<double()>& evaluate, std::string_view name);
   void after_every(int64_t n, std::function<void()> action);
+  void preempt_after(int64_t step) { stop_step_ = step; }  // as a signal at the end of that step does
 
  private:
   SupervisorOptions supervisor_options();
@@ -56,6 +57,7 @@ class TrainerRun {
   StepLog log_;
   TrainingLoops loops_;
   std::vector<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
+  int64_t stop_step_ = -1;                                          // preempt_after()
   std::optional<double> metric_;                                    // of the step under way, for its checkpoint
   std::optional<Progress> progress_;
   std::unique_ptr<Supervisor> supervisor_;

@@ -1,28 +1,15 @@
 #include "longhaul/trainer/trainer.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <torch/data/dataloader.h>
-#include <torch/data/datasets/base.h>
-#include <torch/data/datasets/map.h>
-#include <torch/data/transforms/stack.h>
-#include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/schedulers/step_lr.h>
 #include <torch/optim/sgd.h>
-#include <torch/utils.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <random>
-#include <thread>
 
-#include "longhaul/base/log.h"
 #include "longhaul/checkpoint.h"
 #include "longhaul/runtime/install.h"
-#include "longhaul/testing/temporary_directory.h"
+#include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -31,153 +18,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// What is logged while this lives.
-class Logged {
- public:
-  Logged() : before_(set_log_sink([this](LogLevel level, const std::string& text) { add(level, text); })) {}
-  ~Logged() { set_log_sink(before_); }
-  Logged(const Logged&) = delete;
-
-  std::vector<std::string> all() const { return all_; }
-  // Without what a process is told of once about its processor, and what a test loses on purpose.
-  std::vector<std::string> warnings() const { return warnings_; }
-
- private:
-  void add(LogLevel level, const std::string& text) {
-    all_.push_back(text);
-    if (level == LogLevel::kWarning && text.find("OPENBLAS") == std::string::npos &&
-        text.find("steps are lost, and are made again") == std::string::npos) {
-      warnings_.push_back(text);
-    }
-  }
-  std::vector<std::string> all_, warnings_;
-  const LogSink before_;
-};
-
-struct Points : torch::data::datasets::Dataset<Points> {
-  torch::data::Example<> get(size_t index) override {
-    return {torch::full({4}, 0.1 * static_cast<double>(index)), torch::zeros({1})};
-  }
-  torch::optional<size_t> size() const override { return 12; }
-};
-
-auto shuffling_loader(size_t batch = 4) {
-  return torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
-      Points().map(torch::data::transforms::Stack<>()), torch::data::DataLoaderOptions(batch));
-}
-
-// A program that is started anew each time, as a process is.
-struct Program {
-  explicit Program(const std::string& directory, TrainerOptions options = {}) {
-    torch::manual_seed(1);
-    net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 2));
-    optimizer = std::make_unique<torch::optim::Adam>(net->parameters(), torch::optim::AdamOptions(0.01));
-    scheduler = std::make_unique<torch::optim::StepLR>(*optimizer, 1, 0.9);
-    options.save_model_secs = Seconds{0};
-    options.progress = false;
-    options.training.schedulers = {scheduler.get()};
-    options.training.state = {{"seen", &seen}};
-    trainer = std::make_unique<Trainer>(directory, net, *optimizer, options);
-    trainer->keep("mine", count, dice);
-  }
-
-  void step(const torch::Tensor& examples) {
-    optimizer->zero_grad();
-    const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
-    loss.backward();
-    optimizer->step();
-    seen += examples.sum();
-    count += static_cast<int64_t>(dice() % 100);
-    trainer->log("loss", loss);
-  }
-  void step() { step(torch::randn({16, 4})); }
-
-  // Ends the run after this step: as a signal does, or as a crash behind a checkpoint of this step does.
-  void stop_at(int64_t cut) {
-    trainer->after_every(1, [this, cut] {
-      if (trainer->step() == cut) trainer->request_stop();
-    });
-  }
-  void crash_after(int64_t cut) {
-    trainer->after_every(1, [this, cut] {
-      if (trainer->step() == cut) save();
-      if (trainer->step() == cut + 2) throw std::runtime_error("crash");
-    });
-  }
-  void save() {
-    trainer->supervisor().saver()->save(trainer->session(), trainer->supervisor().save_path(),
-                                        trainer->training().global_step);
-  }
-
-  std::vector<at::Tensor> state() {
-    std::vector<at::Tensor> all;
-    for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().clone());
-    all.push_back(seen.clone());
-    all.push_back(torch::full({1}, optimizer->param_groups()[0].options().get_lr(), torch::kDouble));
-    all.push_back(torch::tensor({count, static_cast<int64_t>(std::mt19937(dice)())}));
-    all.push_back(at::detail::getDefaultCPUGenerator().get_state());
-    return all;
-  }
-
-  torch::nn::Sequential net{nullptr};
-  std::unique_ptr<torch::optim::Adam> optimizer;
-  std::unique_ptr<torch::optim::StepLR> scheduler;
-  torch::Tensor seen = torch::zeros({});
-  int64_t count = 0;
-  std::mt19937 dice{7};
-  std::unique_ptr<Trainer> trainer;
-};
-
-class TrainerTest : public ::testing::Test {
- protected:
-  using Body = std::function<void(Program&)>;
-
-  static void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b, const std::string& what) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << what << ": " << i;
-  }
-
-  std::string fresh(const std::string& name) { return directory_.file(name); }
-
-  // A run that is cut after any step, by a stop and by a crash, ends as one that is not.
-  void expect_exact(const Body& body, int64_t steps) {
-    std::vector<at::Tensor> expected;
-    {
-      Program whole(fresh("whole"));
-      ASSERT_EQ(whole.trainer->run([&] { body(whole); }), 0);
-      ASSERT_EQ(whole.trainer->step(), steps);
-      expected = whole.state();
-    }
-    for (int64_t cut = 1; cut <= steps; ++cut) {
-      for (const bool crashes : {false, true}) {
-        if (crashes && cut + 2 > steps) continue;
-        const std::string what = fmt::format("{} after step {}", crashes ? "a crash" : "a stop", cut);
-        const std::string place = fresh(fmt::format("{}_{}", crashes, cut));
-        {
-          const Logged quiet;
-          Program first(place);
-          crashes ? first.crash_after(cut) : first.stop_at(cut);
-          ASSERT_EQ(first.trainer->run([&] { body(first); }), crashes ? 1 : 0) << what;
-        }
-        const Logged logged;
-        Program second(place);
-        int64_t begun_at = -1;
-        ASSERT_EQ(second.trainer->run([&] {
-          begun_at = second.trainer->step();
-          body(second);
-        }),
-                  0)
-            << what;
-        EXPECT_EQ(begun_at, cut) << what;
-        expect_same(second.state(), expected, what);
-        EXPECT_THAT(logged.warnings(), IsEmpty()) << what;
-      }
-    }
-  }
-
-  const testing::TemporaryDirectory directory_;
-};
 
 TEST_F(TrainerTest, StepsThatAreCutAnywhereEndWithTheSameBytes) {
   expect_exact(
@@ -203,6 +43,24 @@ TEST_F(TrainerTest, EpochsOverAShufflingLoaderEndWithTheSameBytesWithTheCodeArou
         }
       },
       9);
+}
+
+// What it draws and reads is changed by the batches: a restart within them gives it what it had.
+TEST_F(TrainerTest, TheCodeBeforeTheBatchesFindsItsNumbersAndEnginesAsTheyWere) {
+  expect_exact(
+      [](Program& program) {
+        for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+          std::vector<torch::Tensor> order;
+          for (int i = 0; i < 4; ++i) order.push_back(torch::full({2, 4}, 0.1 * i));
+          std::shuffle(order.begin(), order.end(), program.dice);
+          const double shift = static_cast<double>(program.count % 10) + torch::rand({1}, program.own).item<double>();
+          for (const torch::Tensor& batch : program.trainer->batches(order)) {
+            program.step(batch + shift);
+            program.seen += torch::rand({}, program.own);
+          }
+        }
+      },
+      12);
 }
 
 TEST_F(TrainerTest, EpochsWithSeveralLoopsOfBatches) {
@@ -417,63 +275,6 @@ TEST_F(TrainerTest, AnErrorInTheLoopIsLoggedAndTheStatusIsOne) {
   EXPECT_TRUE(program.trainer->error());
   EXPECT_THAT(logged.all(), Contains(HasSubstr("has ended with an error: no more coffee")));
   EXPECT_FALSE(latest_checkpoint(FileSystem::real(), place)) << "half a step is not saved";
-}
-
-TEST_F(TrainerTest, SlipsAreToldInALine) {
-  const auto error_of = [](Program& program) {
-    try {
-      std::rethrow_exception(program.trainer->error());
-    } catch (const std::exception& error) {
-      return std::string(error.what());
-    }
-  };
-  Program program(fresh("run"));
-  EXPECT_THROW(for ([[maybe_unused]] const int64_t step : program.trainer->steps(1)) program.step(),
-               FailedPreconditionError);
-  EXPECT_EQ(program.trainer->run([&] {
-    for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
-  }),
-            1);
-  EXPECT_THAT(error_of(program), HasSubstr("batches() was called outside an epoch"));
-  EXPECT_EQ(program.trainer->run([&] {
-    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
-      for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
-    }
-  }),
-            1);
-  EXPECT_THAT(error_of(program), HasSubstr("the loop inside epochs() is batches()"));
-  EXPECT_EQ(program.trainer->run([&] {
-    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.save();
-  }),
-            1);
-  EXPECT_THAT(error_of(program), HasSubstr("saves, or reads all variables at one moment"));
-  EXPECT_THROW(program.trainer->keep("late", program.count), FailedPreconditionError);
-  EXPECT_EQ(program.trainer->run([&] { program.trainer->log("loss", torch::ones({2})); }), 1);
-  EXPECT_THAT(error_of(program), HasSubstr("has 2 elements, want one"));
-}
-
-TEST_F(TrainerTest, WhatIsForgottenIsTold) {
-  EXPECT_THROW(Program(""), InvalidArgumentError);
-  const Logged logged;
-  Program program(fresh("run"));
-  EXPECT_EQ(program.trainer->run([&] {
-    for (int i = 0; i < 3; ++i) program.step();
-  }),
-            0);
-  EXPECT_THAT(logged.warnings(), Contains(HasSubstr("without a loop of the Trainer")));
-  EXPECT_EQ(program.trainer->run([&] {
-    std::exception_ptr error;
-    std::thread([&] {
-      try {
-        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
-      } catch (...) {
-        error = std::current_exception();
-      }
-    }).join();
-    if (error) std::rethrow_exception(error);
-  }),
-            1);
-  EXPECT_THAT(logged.all(), Contains(HasSubstr("one thread makes the steps")));
 }
 
 class OrderedBatchesTest : public TrainerTest, public ::testing::WithParamInterface<bool> {};

@@ -7,6 +7,18 @@
 #include "longhaul/trainer/default_generator.h"
 
 namespace longhaul {
+namespace {
+
+void warn_of_epochs_without_batches(int64_t epoch) {
+  if (epoch > 0) return;
+  log_warning(
+      "epoch 0 has changed the module, but had no loop of Trainer::batches(), so an epoch is one step: checkpoints are "
+      "taken only between epochs, a stop waits for the end of one, and a crash loses the whole. Write for (auto& batch "
+      ": trainer.batches(*loader)) inside epochs()");
+}
+
+}  // namespace
+
 TrainingLoops::TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events)
     : loop_(loop), position_(position), events_(std::move(events)) {}
 
@@ -15,7 +27,7 @@ void TrainingLoops::begin_run(Session& session, bool is_restored) {
   is_running_ = true;
   thread_ = std::this_thread::get_id();
   is_restored_ = is_restored;
-  was_left_ = has_moved_on_ = in_outer_ = in_epoch_ = in_batches_ = false;
+  was_left_ = has_moved_on_ = is_stopped_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
   if (!is_restored) return;
   restored_generator_ = default_generator_state();
@@ -83,6 +95,7 @@ void TrainingLoops::settle() {
 }
 
 void TrainingLoops::end_step() {
+  stop_again();
   finish_step();
   check_stop();
   begin_step();
@@ -109,6 +122,7 @@ void TrainingLoops::first_step_after_restore() {
 
 void TrainingLoops::enter_outer(const char* name) {
   need_run(name);
+  stop_again();
   if (in_outer_) {
     throw FailedPreconditionError(fmt::format(
         "Trainer::{}() was called inside another loop of the Trainer: the loop inside epochs() is batches()", name));
@@ -179,13 +193,22 @@ void TrainingLoops::begin_epoch() {
   const bool is_new = now.inner == 0 && now.batch == 0 && !now.inner_left;
   if (is_new) {
     first_step_after_restore();
-    position_.change([](LoopPosition::Values& values) { values.generator = default_generator_state(); });
-  } else if (now.generator.defined()) {
-    set_default_generator_state(now.generator);  // the code before the batches draws as it did
+    const auto short_values = std::make_shared<const std::map<std::string, std::string>>(loop_.short_values());
+    position_.change([&](LoopPosition::Values& values) {
+      values.generator = default_generator_state();
+      values.short_values = short_values;
+    });
+    return;
   }
+  // The code before the batches finds what it found.
+  if (now.generator.defined()) set_default_generator_state(now.generator);
+  if (now.short_values) loop_.set_short_values(*now.short_values);
 }
 
 void TrainingLoops::end_epoch() {
+  stop_again();
+  const bool is_one_step = inner_ < 0 && changed();
+  if (is_one_step) warn_of_epochs_without_batches(epoch());
   position_.change([](LoopPosition::Values& values) {
     ++values.epoch;
     values.inner = values.batch = 0;
@@ -193,11 +216,12 @@ void TrainingLoops::end_epoch() {
   });
   in_epoch_ = false;
   has_moved_on_ = true;
-  if (was_left_) end_step();
+  if (was_left_ || is_one_step) end_step();
 }
 
 int64_t TrainingLoops::enter_batches() {
   need_run("batches");
+  stop_again();
   if (!in_epoch_ || in_batches_) {
     throw FailedPreconditionError(
         in_batches_
@@ -224,8 +248,20 @@ int64_t TrainingLoops::enter_batches() {
   return none_left ? kNoneLeft : now.batch;
 }
 
-void TrainingLoops::check_stop() const {
-  if (events_.should_stop()) throw TrainingStopped{};
+void TrainingLoops::check_stop() {
+  if (!events_.should_stop()) return;
+  is_stopped_ = true;
+  throw TrainingStopped{};
+}
+
+// A program that catches what ends its loops would train on, without a step.
+void TrainingLoops::stop_again() {
+  if (!is_stopped_) return;
+  log_warning(
+      "the program has caught the exception by which a stop leaves its loops, and gone on. It is thrown again: catch "
+      "std::exception in place of ..., which this is not, and what is behind the loops runs only when they are "
+      "complete");
+  throw TrainingStopped{};
 }
 
 void TrainingLoops::skipped(int64_t found, uint64_t look) {

@@ -42,6 +42,8 @@ class TrainingLoops {
   void fail_run(const std::string& reason);
 
   int64_t step() const { return loop_.step(); }
+  // Whether there was no loop of steps or epochs yet.
+  bool is_before_loops() const { return is_running_ && outer_ < 0; }
   // Whether the step under way has changed the module.
   bool changed() const { return loop_.is_in_step() && loop_.changed(); }
   // The code until resume() is no part of a step. Only while changed() is false.
@@ -71,7 +73,7 @@ class TrainingLoops {
   // `found`: how many batches the loader had of those to skip; `look`: at the last of them, 0: there is none that would
   // be the same. Warns if these are not the batches that were taken.
   void skipped(int64_t found, uint64_t look);
-  void check_stop() const;  // TrainingStopped
+  void check_stop();  // TrainingStopped
   bool goes_on() const { return !position_.get().finished; }
   void end_batch(uint64_t look);  // at the batch
   void note_last_batch();
@@ -79,6 +81,7 @@ class TrainingLoops {
 
  private:
   void enter_outer(const char* name);
+  void stop_again();
   void begin_step();
   void finish_step();
   void settle();
@@ -95,6 +98,7 @@ class TrainingLoops {
   bool is_restored_ = false;   // and no step was begun since
   bool has_moved_on_ = false;  // since the last step: an epoch has ended
   bool was_left_ = false;      // by a break, in a step that has changed the module: it is counted
+  bool is_stopped_ = false;    // TrainingStopped was thrown
   int64_t outer_ = -1, inner_ = -1;
   int64_t last_step_ = 0, last_epoch_ = 0;  // of the outer loop, which has one of them
   bool in_outer_ = false, in_epoch_ = false, in_batches_ = false;

@@ -75,4 +75,12 @@ void TorchLoop::put_back_settings() {
   settings_.put_back();
 }
 
+std::map<std::string, std::string> TorchLoop::short_values() const {
+  return bound_->short_values();
+}
+
+void TorchLoop::set_short_values(const std::map<std::string, std::string>& bytes) {
+  bound_->set_short_values(bytes);
+}
+
 }  // namespace longhaul

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,10 @@ class TorchLoop {
   // restore, put_back_settings() before the step.
   void keep_settings();
   void put_back_settings();
+  // The kept values that are short (numbers, strings, engines, generators) and the states of
+  // TorchTrainingOptions::generators, by their names: for code that runs again after a restart as it ran before.
+  std::map<std::string, std::string> short_values() const;
+  void set_short_values(const std::map<std::string, std::string>& bytes);
 
  private:
   const TorchTraining training_;

@@ -6,6 +6,7 @@
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/rnn.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/schedulers/step_lr.h>
 
 #include <cmath>
@@ -116,6 +117,19 @@ void TrainingConditions::add_scheduler(const std::string& name, const torch::opt
   if (steps == nullptr) return;
   add("step_size of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(StepSize()); });
   add("gamma of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(Gamma()); });
+}
+
+void TrainingConditions::add_settings(const std::string& name, const std::vector<SchedulerSetting>& settings) {
+  for (const SchedulerSetting& setting : settings) add(setting.name + " of " + name, /*is_switch=*/false, setting.read);
+}
+
+// LBFGS has one group of parameters.
+void TrainingConditions::add_optimizer(const std::string& name, torch::optim::Optimizer& optimizer) {
+  if (dynamic_cast<torch::optim::LBFGS*>(&optimizer) == nullptr) return;
+  add("strong_wolfe as line_search_fn of " + name, /*is_switch=*/true, [&optimizer] {
+    const auto& options = static_cast<const torch::optim::LBFGSOptions&>(optimizer.param_groups()[0].options());
+    return options.line_search_fn().value_or("") == "strong_wolfe" ? 1.0 : 0.0;
+  });
 }
 
 void TrainingConditions::end_step() {

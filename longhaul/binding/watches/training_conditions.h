@@ -9,18 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/binding/torch_scheduler.h"
+
 namespace torch::nn {
 class Module;
 }
 namespace torch::optim {
 class LRScheduler;
-}
+class Optimizer;
+}  // namespace torch::optim
 
 namespace longhaul {
 
 // Settings that a program may change during training but a checkpoint does not restore: which parameters require a
-// gradient, which modules are in training mode, dropout rates, a scheduler's own parameters. Checkpoints have a record
-// of them after each of the last two steps, as text; a line for each:
+// gradient, which modules are in training mode, dropout rates, a scheduler's own parameters, LBFGS's line search.
+// Checkpoints have a record of them after each of the last two steps, as text; a line for each:
 //
 //   LAST BEFORE NAME
 //   0.25 0.5 dropout rate of 1
@@ -31,6 +34,8 @@ class TrainingConditions {
  public:
   explicit TrainingConditions(const torch::nn::Module& module);  // borrowed
   void add_scheduler(const std::string& name, const torch::optim::LRScheduler& scheduler);
+  void add_settings(const std::string& name, const std::vector<SchedulerSetting>& settings);
+  void add_optimizer(const std::string& name, torch::optim::Optimizer& optimizer);
 
   void end_step();  // that did not throw
   // The differences found by the first step after a restore, returned once, in 20 lines at most; "": none.

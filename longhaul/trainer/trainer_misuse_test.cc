@@ -1,0 +1,247 @@
+// What a program may forget or mistake: it is told, at once if possible, and nothing is lost.
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "longhaul/checkpoint.h"
+#include "longhaul/runtime/install.h"
+#include "longhaul/trainer/trainer_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class TrainerMisuseTest : public TrainerTest {};
+
+TEST_F(TrainerMisuseTest, SlipsAreToldInALine) {
+  Program program(fresh("run"));
+  EXPECT_THROW(for ([[maybe_unused]] const int64_t step : program.trainer->steps(1)) program.step(),
+               FailedPreconditionError);
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("batches() was called outside an epoch"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+      for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+    }
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("the loop inside epochs() is batches()"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.save();
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("saves, or reads all variables at one moment"));
+  EXPECT_THROW(program.trainer->keep("late", program.count), FailedPreconditionError);
+  EXPECT_EQ(program.trainer->run([&] { program.trainer->log("loss", torch::ones({2})); }), 1);
+  EXPECT_THAT(error_of(program), HasSubstr("has 2 elements, want one"));
+}
+
+TEST_F(TrainerMisuseTest, WhatIsForgottenIsTold) {
+  EXPECT_THROW(Program(""), InvalidArgumentError);
+  const Logged logged;
+  Program program(fresh("run"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for (int i = 0; i < 3; ++i) program.step();
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), Contains(HasSubstr("without a loop of the Trainer")));
+  EXPECT_EQ(program.trainer->run([&] {
+    std::exception_ptr error;
+    std::thread([&] {
+      try {
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+    if (error) std::rethrow_exception(error);
+  }),
+            1);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("one thread makes the steps")));
+}
+
+TEST_F(TrainerMisuseTest, ALossBeforeTheLoopsIsToldAtOnce) {
+  Program program(fresh("run"));
+  const Logged logged;
+  EXPECT_EQ(program.trainer->run([&] {
+    program.trainer->log("rate", torch::ones({}));
+    EXPECT_THAT(logged.warnings(), IsEmpty()) << "a number that is no loss";
+    program.step();
+    EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("called before any loop of the Trainer")));
+    program.step();
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), Contains(HasSubstr("before any loop of the Trainer")).Times(1));
+}
+
+TEST_F(TrainerMisuseTest, AProgramThatLogsNoLossIsToldWhatItMisses) {
+  torch::nn::Linear net(1, 1);
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  const Logged logged;
+  Trainer trainer(fresh("run"), net, optimizer, {.progress = false});
+  EXPECT_EQ(trainer.run([&] {
+    for ([[maybe_unused]] const int64_t step : trainer.steps(120)) {
+      optimizer.zero_grad();
+      net->forward(torch::ones({1, 1})).sum().backward();
+      optimizer.step();
+      trainer.log("loss", 0.5);
+    }
+  }),
+            0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("the loss of 100 steps was not logged as a tensor")).Times(1));
+}
+
+// The loop over batches was left as it was: nothing is lost, and it is told in the first epoch.
+TEST_F(TrainerMisuseTest, AnEpochWithoutBatchesIsOneStep) {
+  const auto body = [](Program& program) {
+    const auto loader = shuffling_loader();
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(4)) {
+      for (auto& batch : *loader) program.step(batch.data);
+      program.scheduler->step();
+    }
+  };
+  {
+    const Logged logged;
+    Program program(fresh("told"));
+    EXPECT_EQ(program.trainer->run([&] { body(program); }), 0);
+    EXPECT_THAT(logged.warnings(),
+                ElementsAre(AllOf(HasSubstr("no loop of Trainer::batches()"), HasSubstr("an epoch is one step"))));
+  }
+  expect_exact(body, 4);
+}
+
+TEST_F(TrainerMisuseTest, AnEpochThatChangesNothingIsNoStep) {
+  const Logged logged;
+  Program program(fresh("run"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(2)) program.net->forward(torch::ones({1, 4}));
+    EXPECT_EQ(program.trainer->step(), 0);
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), IsEmpty());
+}
+
+TEST_F(TrainerMisuseTest, AStopThatTheProgramCatchesEndsItsLoopsAllTheSame) {
+  const std::string place = fresh("run");
+  Program program(place);
+  program.stop_at(2);
+  const Logged logged;
+  int epochs = 0;
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(5)) {
+      try {
+        ++epochs;
+        for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
+      } catch (...) {  // as a program does that trains on after a bad batch
+      }
+    }
+  }),
+            0);
+  EXPECT_EQ(epochs, 1);
+  EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("has caught the exception by which a stop leaves its loops")));
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-2");
+  program.trainer.reset();
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : second.trainer->epochs(1)) {
+      for ([[maybe_unused]] const int64_t i : second.trainer->batches(3)) second.step();
+    }
+    EXPECT_EQ(second.trainer->step(), 3) << "no batch was lost";
+  }),
+            0);
+}
+
+struct Net : torch::nn::Module {
+  Net() { register_module("layer", layer); }
+  torch::nn::Linear layer{2, 1};
+};
+
+TEST_F(TrainerMisuseTest, AModuleIsTakenAsTheProgramHasIt) {
+  const auto names_of = [&](const auto& make) {
+    const auto trainer = make();
+    EXPECT_EQ(trainer->run([&] {
+      for ([[maybe_unused]] const int64_t step : trainer->steps(0)) ADD_FAILURE();
+    }),
+              0);
+    std::vector<std::string> names;
+    for (const auto& saved : trainer->supervisor().saver()->saved_tensors()) names.push_back(saved.name);
+    return names;
+  };
+  Net plain;
+  const auto shared = std::make_shared<Net>();
+  torch::nn::Sequential holder(torch::nn::Linear(2, 1));
+  torch::optim::SGD of_plain(plain.parameters(), 0.1), of_shared(shared->parameters(), 0.1),
+      of_holder(holder->parameters(), 0.1);
+  int run = 0;
+  const auto place = [&] { return fresh(std::to_string(run++)); };
+  const auto layer = Contains("layer.weight");
+  EXPECT_THAT(names_of([&] { return std::make_unique<Trainer>(place(), plain, of_plain); }), layer);
+  EXPECT_THAT(names_of([&] { return std::make_unique<Trainer>(place(), shared, of_shared); }), layer);
+  EXPECT_THAT(names_of([&] { return std::make_unique<Trainer>(place(), *shared, of_shared); }), layer);
+  using Optimizers = std::vector<torch::optim::Optimizer*>;
+  EXPECT_THAT(names_of([&] { return std::make_unique<Trainer>(place(), shared, Optimizers{&of_shared}); }), layer);
+  EXPECT_THAT(names_of([&] { return std::make_unique<Trainer>(place(), holder, Optimizers{&of_holder}); }),
+              Contains("0.weight"));
+  using Modules = std::vector<NamedModule>;
+  EXPECT_THAT(names_of([&] {
+                return std::make_unique<Trainer>(place(),
+                                                 Modules{{"plain", plain}, {"shared", shared}, {"holder", holder}},
+                                                 Optimizers{&of_plain, &of_shared, &of_holder});
+              }),
+              AllOf(Contains("plain.layer.weight"), Contains("shared.layer.bias"), Contains("holder.0.weight")));
+}
+
+TEST_F(TrainerMisuseTest, AModuleThatIsNotMadeYetIsNamed) {
+  torch::nn::Linear none{nullptr}, made(1, 1);
+  torch::optim::SGD optimizer(made->parameters(), 0.1);
+  const auto what = [](const auto& make) -> std::string {
+    try {
+      make();
+    } catch (const InvalidArgumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(what([&] { Trainer(fresh("run"), none, optimizer); }), HasSubstr("the module is null"));
+  EXPECT_THAT(what([&] { Trainer(fresh("run"), {{"made", made}, {"critic", none}}, {&optimizer}); }),
+              HasSubstr("critic is null"));
+}
+
+TEST_F(TrainerMisuseTest, ASecondTrainerIsToldHowToShareTheSignals) {
+  Program first(fresh("first"));
+  try {
+    Program second(fresh("second"));
+    ADD_FAILURE() << "two objects handle the signals";
+  } catch (const FailedPreconditionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("TrainerOptions::preemption"));
+  }
+  Program second(fresh("second"), {.preemption = &first.trainer->preemption()});
+}
+
+TEST_F(TrainerMisuseTest, APointerToALoaderIsAsGoodAsTheLoader) {
+  Program program(fresh("run"));
+  const auto loader = shuffling_loader();
+  std::vector<torch::Tensor> list{torch::ones({2, 4})};
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(1)) {
+      for (auto& batch : program.trainer->batches(loader)) program.step(batch.data);
+      for (auto& batch : program.trainer->batches(&list)) program.step(batch);
+    }
+    EXPECT_EQ(program.trainer->step(), 4);
+  }),
+            0);
+}
+
+}  // namespace
+}  // namespace longhaul
