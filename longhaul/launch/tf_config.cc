@@ -8,6 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/excerpt.h"
+#include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
@@ -191,6 +192,8 @@ LaunchedTask parse_tf_config(std::string_view text) {
   LaunchedTask task = from_source(kSource, [&] { return parse_task(text); });
   check_launched_task(task, kSource);
   from_source(kSource, [&] { check_alone(task); });
+  if (task.cluster.empty() && !task.job.empty() && !task.is_evaluator())
+    log_warning("{} has a \"task\" but no \"cluster\", so this process trains alone: check the names in it", kSource);
   return task;
 }
 

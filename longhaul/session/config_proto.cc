@@ -244,7 +244,7 @@ void check_options_in_process(const SessionOptions& options) {
     if (!is_set) continue;
     throw UnimplementedError(fmt::format(
         "SessionOptions::{} is for sessions on servers, and this one runs in its own process (target \"\"): "
-        "leave it out",
+        "set the session's master to Server::target(), or leave the option out",
         name));
   }
 }

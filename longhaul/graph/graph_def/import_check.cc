@@ -58,7 +58,9 @@ std::string host_functions(const proto::GraphDef& graph_def) {
     }
   }
   return names.empty() ? ""
-                       : "nodes with functions of the program, but these cannot be stored in a file: " +
+                       : "nodes that call functions of the program, but these can neither be stored in a file nor run "
+                         "on a server (feed "
+                         "what they return through placeholders): " +
                              first_names(names, kMostNamed);
 }
 

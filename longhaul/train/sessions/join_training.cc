@@ -6,11 +6,13 @@
 
 namespace longhaul {
 
-void join_training(Session& session) {
+std::optional<int64_t> join_training(Session& session) {
   TrainingJoining* const joining = session.capabilities().training_joining;
-  if (joining == nullptr) return;
-  const std::optional<Variable> step = ops::get_global_step(session.graph());
-  joining->join_training(step ? session.run(*step).to_int64() : 0);
+  if (joining == nullptr) return std::nullopt;
+  const std::optional<Variable> global_step = ops::get_global_step(session.graph());
+  const int64_t step = global_step ? session.run(*global_step).item<int64_t>() : 0;
+  joining->join_training(step);
+  return step;
 }
 
 }  // namespace longhaul

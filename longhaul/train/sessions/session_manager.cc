@@ -98,6 +98,22 @@ std::unique_ptr<StopEndsWaits> heed_stop(const std::string& master, const std::s
   return master.empty() ? nullptr : std::make_unique<StopEndsWaits>(session, coordinator);
 }
 
+// A model that its servers have kept wins over the directory; it may be one that nobody meant.
+void warn_of_other_model(int64_t step, const std::string& directory, const std::vector<std::string>& candidates) {
+  constexpr const char* kOtherwise = "end or reset the servers first";
+  if (candidates.empty()) {
+    log_warning(
+        "the servers have a model at step {}, but {} has no checkpoint: it may be that of another training. To begin "
+        "anew, {}",
+        step, directory, kOtherwise);
+  } else if (const auto newest = split_step(candidates.front()).step; newest && *newest > step) {
+    log_warning(
+        "the servers have a model at step {}, which is older than the newest checkpoint, {}, and is continued. To "
+        "restore that one, {}",
+        step, candidates.front(), kOtherwise);
+  }
+}
+
 constexpr Seconds kForever{1e9};
 
 constexpr const char* kNobodyElse =
@@ -202,26 +218,21 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
   found_model_ = model_is_there(session, options_.ready_op);
   if (found_model_) {
     log_info("The model is already initialised: nothing is restored.");
-    join_training(session);
-    manage_checkpoints_of_directory(options);
+    manage_checkpoints_of_directory(options, join_training(session));
     return true;
   }
   if (options.wait_for_checkpoint) wait_for_checkpoint(options);
   return restore(session, options);
 }
 
-void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options) const {
+// `step`: of the model that the servers have; nullopt: there are none.
+void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options, std::optional<int64_t> step) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
   FallBackOptions own = fall_back_options(options);
   own.mirror.directory.clear();
   const std::vector<std::string> candidates = search_for_recovery(own).candidates;
-  if (candidates.empty()) {
-    log_warning(
-        "{} has no checkpoint, so the model that the servers have may be that of another training: to begin anew, end "
-        "or reset the servers",
-        options.checkpoint_dir);
-    return;
-  }
+  if (step) warn_of_other_model(*step, options.checkpoint_dir, candidates);
+  if (candidates.empty()) return;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }
 

@@ -127,7 +127,7 @@ class SessionManager {
                                         std::optional<Seconds> max_wait_secs) const;
   std::shared_ptr<Session> make_ready(const PrepareOptions& options);
   bool take_or_restore(Session& session, const PrepareOptions& options);
-  void manage_checkpoints_of_directory(const PrepareOptions& options) const;
+  void manage_checkpoints_of_directory(const PrepareOptions& options, std::optional<int64_t> step) const;
   bool restore(Session& session, const PrepareOptions& options);
   bool restore_newest(Session& session, const PrepareOptions& options);
   FallBackOptions fall_back_options(const PrepareOptions& options) const;

@@ -13,7 +13,8 @@ namespace {
 void check_devices(const Graph& graph) {
   for (const Operation& op : graph.operations()) {
     if (op.type() == "VariableV2" && op.device().empty()) {
-      throw InvalidArgumentError("When using replicas, all Variables must have their device set: " + op.name());
+      throw InvalidArgumentError("When using replicas, all Variables must have their device set: " + op.name() +
+                                 ". Build the graph in a Scope with_device(replica_device_setter({.cluster = ...}))");
     }
   }
 }
