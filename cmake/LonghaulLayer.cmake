@@ -39,6 +39,8 @@ set(LONGHAUL_ARROWS_host base tensor io data proto media events graph)
 set(LONGHAUL_ARROWS_train/coordination base io)
 set(LONGHAUL_ARROWS_train/signals base train/coordination)
 set(LONGHAUL_ARROWS_train/journal base io checkpoint/files train/signals)
+set(LONGHAUL_ARROWS_train/onlookers base io ops session checkpoint/files checkpoint/directory train/coordination
+    train/journal)
 set(LONGHAUL_ARROWS_train/reporting base io proto events ops session checkpoint/files)
 set(LONGHAUL_ARROWS_train/input base proto graph ops session train/coordination)
 set(LONGHAUL_ARROWS_train/saved_state base tensor io proto graph ops session checkpoint/files checkpoint/bundle)
@@ -52,8 +54,8 @@ set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory
 set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
     train/saving train/tenure train/recovery)
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
-    train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/recovery
-    train/sessions)
+    train/journal train/onlookers train/reporting train/input train/saving train/checkpointing train/tenure
+    train/recovery train/sessions)
 set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/input
     train/checkpointing train/tenure train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals

@@ -9,6 +9,7 @@
 #include "longhaul/train/hooks/logging_tensor_hook.h"
 #include "longhaul/train/hooks/nan_tensor_hook.h"
 #include "longhaul/train/hooks/profiler_hook.h"
+#include "longhaul/train/hooks/publish_weights_hook.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"

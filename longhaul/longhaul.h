@@ -21,6 +21,7 @@
 #include "longhaul/launch.h"
 #include "longhaul/media.h"
 #include "longhaul/monitored.h"
+#include "longhaul/onlookers.h"
 #include "longhaul/ops.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"

@@ -109,6 +109,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("bit", "std::bit_cast std::endian std::bit_ceil std::countl_zero")
       in_header("deque map set string unordered_map unordered_set vector", "std::erase std::erase_if")
       in_header("iterator " containers, "std::begin std::end std::size std::back_inserter std::make_move_iterator " \
+          "std::input_iterator_tag std::default_sentinel_t " \
           "std::next")
       in_header("limits", "std::numeric_limits")
       in_header("ostream iostream iosfwd string", "std::ostream")

@@ -33,7 +33,8 @@ measure() {
       except("clock files", "the world: each can be given another one, in tests above all")
       except("coordinator preemption saves tenure", "handles of one object that the program, or a front end, shares")
       except("expected_bytes", "how much comes: of a file, of a writer of such files, of a bundle")
-      except("save_secs save_steps output_dir", "parameters of TensorFlow\047s hooks")
+      except("save_secs save_steps output_dir every_n_steps", "parameters of TensorFlow\047s hooks")
+      except("timeout", "TensorFlow\047s name, of a run and of checkpoints_iterator(); and a wait for an example")
       except("batch_size num_epochs shuffle seed num_replicas replica",
           "an order of examples: as a loader, as an operation, and without either")
       except("security limits frames", "who may call, how long, and how much: of a server, its port and its lines")

@@ -345,6 +345,7 @@ void use_checkpoints(Graph& graph, const Output&, const Operation&) {
   Graph other;
   import_meta_graph(other, prefix + ".meta");
   latest_checkpoint(FileSystem::real(), "runs/demo").value();
+  for (const NewCheckpoint& checkpoint : checkpoints_iterator("runs/demo", {.timeout = Seconds{600}})) use(checkpoint);
   use(get_checkpoint_state("runs/demo"), list_variables("runs/demo"), load_variable("runs/demo", "w"));
   use(load_checkpoint("runs/demo"), CheckpointReader("runs/demo"));
   const SafetensorsOptions options{.skip_unsupported = true};

@@ -6,6 +6,7 @@
 #include "longhaul/train/hooks/final_ops_hook.h"
 #include "longhaul/train/hooks/global_step_waiter_hook.h"
 #include "longhaul/train/hooks/hook_fixture.h"
+#include "longhaul/train/hooks/publish_weights_hook.h"
 
 namespace longhaul {
 namespace {
@@ -162,6 +163,32 @@ TEST_F(HookTest, AFunctionFeedsEachRun) {  // HO-3
   FeedFnHook hook([&] { return Feeds{{fed, Tensor::scalar(next++)}}; });
   for (int i = 0; i < 3; ++i) run(hook, add);
   EXPECT_EQ(step_now(), 1 + 2 + 3);
+}
+
+using PublishWeightsHookTest = HookTest;
+
+TEST_F(PublishWeightsHookTest, OtherThreadsGetTheWeightsOfEachSession) {
+  if (!ScriptedSession::runs_on_engine()) return;  // a scripted one does not tell of its steps
+  NewestWeights newest;
+  PublishWeightsHook hook(newest, {.variables = {step}});
+  start(hook);
+  auto weights = newest.wait_for_newer(nullptr, Seconds{60});
+  ASSERT_NE(weights, nullptr);
+  EXPECT_EQ(weights->step, 0);
+  train(hook);
+  weights = newest.wait_for_newer(weights, Seconds{60});
+  ASSERT_NE(weights, nullptr);
+  EXPECT_EQ(weights->at("global_step").item<int64_t>(), 1);
+  session->close();
+  session = make_scripted_session(graph);
+  set_step(7);
+  hook.after_create_session(*session, coord);
+  weights = newest.wait_for_newer(weights, Seconds{60});
+  ASSERT_NE(weights, nullptr);
+  EXPECT_EQ(weights->step, 7);
+  EXPECT_FALSE(newest.is_closed());
+  hook.end(*session);
+  EXPECT_TRUE(newest.is_closed());
 }
 
 }  // namespace

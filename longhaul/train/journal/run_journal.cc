@@ -214,8 +214,8 @@ void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> s
   note({.kind = Kind::kStopRequested, .step = step, .text = why});
 }
 
-void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, double unsaved) {
-  RunEvent event{.kind = Kind::kEnded};
+void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, double unsaved, bool is_preempted) {
+  RunEvent event{.kind = Kind::kEnded, .text = is_preempted ? kPreemptedText : ""};
   if (error) {
     event.kind = is_disturbed || is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed;
     event.text = message_of(error);

@@ -76,8 +76,10 @@ class RunJournal {
   // The run ends, by this error if any; logs where the time went. Call once; nothing may be recorded afterwards.
   // `is_disturbed`: the error, whatever it is, must not be blamed on the checkpoint. `unsaved`: the share of this run's
   // steps that no checkpoint has, which the log does not count as goodput. (The next run repeats them, as `redone`.)
-  // The log says so if no step was seen in all of the run, which then counts as initialising.
-  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0);
+  // The log says so if no step was seen in all of the run, which then counts as initialising. `is_preempted`: the
+  // program asks for its restart (Preemption), so that programs which follow the training go on waiting.
+  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0,
+             bool is_preempted = false);
 
   RunHistory history() const;  // including the time until now
 

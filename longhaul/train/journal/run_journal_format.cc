@@ -191,10 +191,12 @@ Words checked_words(std::string_view line) {
   return Words(line);
 }
 
-void apply_line(std::string_view line, RunHistory& history) {
+void apply_line(std::string_view line, ParsedJournal& parsed) {
+  RunHistory& history = parsed.history;
   Words words = checked_words(line);
   if (words.next() == kSums) {
     history = RunHistory(parse_sums(words));
+    parsed.last.reset();
   } else if (words.next() == kUncounted) {
     history.remember_uncounted(parse_uncounted(words));
   } else if (words.next() == kDeaths) {
@@ -202,7 +204,8 @@ void apply_line(std::string_view line, RunHistory& history) {
     const int64_t count = words.count();
     history.remember_crashes({words.rest(), count});
   } else if (words.next() != kKillsOfBefore) {
-    history.apply(parse_event(words));
+    parsed.last = parse_event(words);
+    history.apply(*parsed.last);
   }
 }
 
@@ -236,7 +239,7 @@ ParsedJournal parse_run_journal(std::string_view text) {
     text.remove_prefix(end + 1);
     if (line == kFirstLine) continue;
     try {
-      apply_line(line, parsed.history);
+      apply_line(line, parsed);
     } catch (const BadLine&) {
       ++parsed.damaged_lines;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,13 @@ std::string format_run_event(const RunEvent& event);
 // A complete file with the contents of the history.
 std::string format_run_history(const RunHistory& history);
 
+// The text of a kEnded whose program asks for its restart.
+inline constexpr const char* kPreemptedText = "preempted";
+
 struct ParsedJournal {
   RunHistory history;
-  int damaged_lines = 0;  // skipped ones, not counting an unfinished last line
+  std::optional<RunEvent> last;  // the last event since the sums; nullopt: none
+  int damaged_lines = 0;         // skipped ones, not counting an unfinished last line
 };
 
 // Never fails: lines that cannot be read are skipped.

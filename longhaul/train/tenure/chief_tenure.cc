@@ -14,6 +14,7 @@
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/saving/startup_report.h"
+#include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/signals/stop_signals.h"
 
 namespace longhaul {
@@ -204,7 +205,8 @@ void ChiefTenure::close_journal(const std::exception_ptr& error, const std::opti
   const auto journal = std::exchange(journal_, nullptr);
   if (!journal) return;
   const bool is_disturbed = options_.saves && options_.saves->status().consecutive_failures > 0;
-  journal->ended(error, is_disturbed, unsaved ? unsaved->share : 0);
+  const bool is_preempted = options_.chief.preemption != nullptr && options_.chief.preemption->is_preempted();
+  journal->ended(error, is_disturbed, unsaved ? unsaved->share : 0, is_preempted);
 }
 
 }  // namespace longhaul
