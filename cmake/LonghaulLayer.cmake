@@ -24,7 +24,7 @@ set(LONGHAUL_ARROWS_events base tensor io proto media)
 set(LONGHAUL_ARROWS_checkpoint/table base io)
 set(LONGHAUL_ARROWS_checkpoint/files base io proto checkpoint/table)
 set(LONGHAUL_ARROWS_checkpoint/bundle base tensor io proto checkpoint/table checkpoint/files)
-set(LONGHAUL_ARROWS_checkpoint/directory base io proto checkpoint/files checkpoint/bundle)
+set(LONGHAUL_ARROWS_checkpoint/directory base tensor io proto checkpoint/files checkpoint/bundle)
 set(LONGHAUL_ARROWS_checkpoint/retention base tensor io checkpoint/files checkpoint/bundle checkpoint/directory)
 set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle
     checkpoint/directory)

@@ -74,7 +74,7 @@ void BundleReader::verify_slices(std::string_view name, const Entry& whole) cons
   slice_parts(index_, pieces_, name, whole, TensorSlice::full(whole.shape.rank()));
 }
 
-std::vector<std::string> BundleReader::verify() const {
+std::vector<std::string> BundleReader::verify(const std::function<void(uint64_t bytes)>& on_bytes) const {
   std::vector<std::string> damages;
   std::vector<WantedPiece> wanted;
   for (const auto& [key, piece] : index_.pieces()) {
@@ -89,7 +89,7 @@ std::vector<std::string> BundleReader::verify() const {
       damages.emplace_back(error.what());
     }
   }
-  pieces_.read(wanted);
+  pieces_.read(wanted, on_bytes);
   for (const WantedPiece& one : wanted) {
     if (!one.error) continue;
     if (!tells_of_damage(code_of(one.error))) std::rethrow_exception(one.error);

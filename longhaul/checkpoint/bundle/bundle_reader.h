@@ -65,12 +65,13 @@ class BundleReader {
   // Reads and checks everything in the same way, with bounded memory. Returns a message for each damaged tensor; empty:
   // the checkpoint is intact. Tensors of dtypes that the library does not support are verified too.
   // ResourceExhaustedError, UnavailableError, PermissionDeniedError: this process cannot read the checkpoint at the
-  // moment.
-  std::vector<std::string> verify() const;
+  // moment. `on_bytes` is called with the number of bytes of each part that was read, on this thread.
+  std::vector<std::string> verify(const std::function<void(uint64_t bytes)>& on_bytes = {}) const;
 
   uint64_t total_bytes() const;  // of all tensors in the data files
   int num_shards() const { return index_.num_shards(); }
   const std::string& prefix() const { return index_.prefix(); }
+  const BundleIndex& index() const { return index_; }
 
  private:
   Tensor read_one(std::string_view name, const std::optional<TensorSlice>& slice) const;

@@ -67,9 +67,10 @@ class PieceReader::Batch {
     wanted_.push_back(&wanted);
   }
 
-  void read(bool big_endian) {
+  void read(bool big_endian, const std::function<void(uint64_t bytes)>& on_bytes) {
     checksums_.resize(requests_.size());
-    file_->read_batch(requests_, [this](const ReadPart& part) {
+    file_->read_batch(requests_, [&](const ReadPart& part) {
+      if (on_bytes) on_bytes(part.bytes.size());
       if (part.error) {
         wanted_[part.request]->error = named(part.error, wanted_[part.request]->where);
       } else {
@@ -170,7 +171,7 @@ void PieceReader::read_strings_of(const ReadableFile& file, WantedPiece& wanted)
   }
 }
 
-void PieceReader::read(std::span<WantedPiece> wanted) const {
+void PieceReader::read(std::span<WantedPiece> wanted, const std::function<void(uint64_t bytes)>& on_bytes) const {
   std::map<int, Batch> batches;
   for (WantedPiece& one : wanted) {
     attempt(one, [&] {
@@ -181,7 +182,7 @@ void PieceReader::read(std::span<WantedPiece> wanted) const {
       if (piece.entry.dtype != kVariant) batches[piece.shard].add(file, one);
     });
   }
-  for (auto& [shard, batch] : batches) batch.read(index_.big_endian());
+  for (auto& [shard, batch] : batches) batch.read(index_.big_endian(), on_bytes);
 }
 
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -37,8 +38,8 @@ class PieceReader {
 
   // Reads all pieces, with one batch for each data file. A piece that cannot be read does not affect the others. Pieces
   // with an `out` must have passed check(). The bytes of a dtype that the library does not support can still be
-  // verified.
-  void read(std::span<WantedPiece> wanted) const;
+  // verified. `on_bytes` is called with the number of bytes of each part that was read.
+  void read(std::span<WantedPiece> wanted, const std::function<void(uint64_t bytes)>& on_bytes = {}) const;
 
  private:
   class Batch;

@@ -42,6 +42,7 @@ void RunHistory::apply(const RunEvent& event) {
   count(event, passed, sums_.breakdown.training - trained);
   if (event.kind != RunEvent::Kind::kBegan) sums_.short_runs.heard(event.time);
   if (event.kind == RunEvent::Kind::kBegan) begin_run();
+  past_.apply(event, sums_.runs);
   move_to(event.step);
   switch (event.kind) {
     case RunEvent::Kind::kBegan:

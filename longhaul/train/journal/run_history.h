@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "longhaul/train/journal/past_runs.h"
 #include "longhaul/train/journal/short_runs.h"
 #include "longhaul/train/journal/time_breakdown.h"
 
@@ -93,8 +95,11 @@ class RunHistory {
 
   void remember_uncounted(const Uncounted& uncounted);  // replaces it
 
+  void remember_run(PastRun run) { past_.remember(std::move(run)); }
+
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
+  const std::vector<PastRun>& runs() const { return past_.runs(); }  // the last ones; the newest may be under way
   // Is redone if the next session restores or initialises the model.
   const Uncounted& uncounted() const { return uncounted_; }
 
@@ -105,7 +110,9 @@ class RunHistory {
   int64_t deaths_after(const std::string& checkpoint) const;
 
   // What its text has. The rest follows from the events of the last session.
-  bool operator==(const RunHistory& other) const { return sums_ == other.sums_ && uncounted_ == other.uncounted_; }
+  bool operator==(const RunHistory& other) const {
+    return sums_ == other.sums_ && uncounted_ == other.uncounted_ && past_ == other.past_;
+  }
 
  private:
   void account(const RunEvent& event, Seconds passed);
@@ -125,6 +132,7 @@ class RunHistory {
   void forget_crashes(const std::string& checkpoint);
 
   Sums sums_;
+  PastRuns past_;
   Uncounted uncounted_;
   bool counts_steps_ = false;    // the session's events have told a step
   bool is_interrupted_ = false;  // no steps since then

@@ -16,7 +16,7 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kNothing = "-";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kNothing = "-";
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -43,6 +43,13 @@ constexpr std::array<std::pair<Phase, std::string_view>, 5> kPhases{{{Phase::kSt
                                                                      {Phase::kRestoring, "restoring"},
                                                                      {Phase::kTraining, "training"},
                                                                      {Phase::kStopping, "stopping"}}};
+
+constexpr std::array<std::pair<PastRun::End, std::string_view>, 6> kEnds{{{PastRun::End::kOpen, "open"},
+                                                                          {PastRun::End::kEnded, "ended"},
+                                                                          {PastRun::End::kFailed, "failed"},
+                                                                          {PastRun::End::kDisturbed, "disturbed"},
+                                                                          {PastRun::End::kDied, "died"},
+                                                                          {PastRun::End::kKilled, "killed"}}};
 
 template <typename Names, typename Value>
 std::string_view name_of(const Names& names, Value value) {
@@ -181,6 +188,31 @@ Uncounted parse_uncounted(Words& words) {
   return uncounted;
 }
 
+std::string format_run(const PastRun& run) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}{}{}", kRun, run.number, run.began, run.until,
+                     name_of(kEnds, run.end), step_text(run.from_step), step_text(run.last_step),
+                     step_text(run.saved_step), run.saves, run.lost_sessions, run.host.empty() ? kNothing : run.host,
+                     run.why.empty() ? "" : " ", one_line(run.why));
+}
+
+PastRun parse_run(Words& words) {
+  words.word();
+  PastRun run;
+  run.number = words.count();
+  run.began = words.time();
+  run.until = words.time();
+  run.end = words.value_of(kEnds);
+  run.from_step = words.step();
+  run.last_step = words.step();
+  run.saved_step = words.step();
+  run.saves = words.count();
+  run.lost_sessions = words.count();
+  run.host = words.word();
+  if (run.host == kNothing) run.host.clear();
+  run.why = words.rest();
+  return run;
+}
+
 // The line's words, if its checksum is right.
 Words checked_words(std::string_view line) {
   if (line.size() <= kChecksumDigits || line[kChecksumDigits] != ' ') throw BadLine{};
@@ -203,6 +235,8 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
     words.word();
     const int64_t count = words.count();
     history.remember_crashes({words.rest(), count});
+  } else if (words.next() == kRun) {
+    history.remember_run(parse_run(words));
   } else if (words.next() != kKillsOfBefore) {
     parsed.last = parse_event(words);
     history.apply(*parsed.last);
@@ -229,22 +263,52 @@ std::string format_run_history(const RunHistory& history) {
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }
+  for (const PastRun& run : history.runs()) text += checked(format_run(run));
   return text;
 }
 
-ParsedJournal parse_run_journal(std::string_view text) {
-  ParsedJournal parsed;
+namespace {
+
+// Calls use() with each line that is whole, but the first, and bad() for each that it throws at.
+template <typename Use, typename Bad>
+void for_each_line(std::string_view text, const Use& use, const Bad& bad) {
   for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
     if (line == kFirstLine) continue;
     try {
-      apply_line(line, parsed);
+      use(line);
     } catch (const BadLine&) {
-      ++parsed.damaged_lines;
+      bad();
     }
   }
+}
+
+}  // namespace
+
+ParsedJournal parse_run_journal(std::string_view text) {
+  ParsedJournal parsed;
+  for_each_line(text, [&](std::string_view line) { apply_line(line, parsed); }, [&] { ++parsed.damaged_lines; });
   return parsed;
+}
+
+std::vector<RunEvent> events_in_run_journal(std::string_view text) {
+  std::vector<RunEvent> events;
+  const auto add = [&](std::string_view line) {
+    Words words = checked_words(line);
+    if (words.next() == kSums) return events.clear();
+    for (const std::string_view other : {kUncounted, kDeaths, kRun, kKillsOfBefore}) {
+      if (words.next() == other) return;
+    }
+    events.push_back(parse_event(words));
+    if (events.back().kind == Kind::kBegan) events.erase(events.begin(), events.end() - 1);
+  };
+  for_each_line(text, add, [] {});
+  return events;
+}
+
+std::string_view name_of_end(PastRun::End end) {
+  return name_of(kEnds, end);
 }
 
 }  // namespace longhaul

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "longhaul/train/journal/run_history.h"
 
@@ -27,5 +28,11 @@ struct ParsedJournal {
 
 // Never fails: lines that cannot be read are skipped.
 ParsedJournal parse_run_journal(std::string_view text);
+
+// The events that follow the sums, oldest first: those of the newest run, and none of runs before it.
+std::vector<RunEvent> events_in_run_journal(std::string_view text);
+
+// "ended", "killed", ...: how a run ended, for people too.
+std::string_view name_of_end(PastRun::End end);
 
 }  // namespace longhaul
