@@ -11,6 +11,8 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
@@ -72,6 +74,25 @@ class ReplicaProgramTest : public ::testing::Test {
   }
   ~ReplicaProgramTest() override { std::filesystem::remove_all(directory_); }
 
+  // A ps and two workers on ports at which nobody listens.
+  static std::vector<std::unique_ptr<Server>> start_cluster() {
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      try {
+        const ClusterSpec cluster({{"ps", {free_address()}}, {"worker", {free_address(), free_address()}}});
+        std::vector<std::unique_ptr<Server>> servers;
+        for (const auto& [job, index] : {std::pair("ps", 0), std::pair("worker", 0), std::pair("worker", 1)})
+          servers.push_back(std::make_unique<Server>(cluster, ServerOptions{.job_name = job, .task_index = index}));
+        return servers;
+      } catch (const AlreadyExistsError&) {    // somebody else has taken it
+      } catch (const InvalidArgumentError&) {  // one was drawn twice
+      }
+    }
+    ADD_FAILURE() << "no free ports";
+    return {};
+  }
+  // That a server has had a moment ago.
+  static std::string free_address() { return Server::create_local_server()->target().substr(sizeof("grpc://") - 1); }
+
   static std::function<bool(int64_t)> until(int64_t last) {
     return [last](int64_t step) { return step >= last; };
   }
@@ -105,9 +126,10 @@ TEST_F(ReplicaProgramTest, AsASingleProgramOnItsServer) {
   EXPECT_EQ(run_replica({.master = server->target(), .logdir = directory_, .is_done = until(5)}).own_steps, 5);
 }
 
-// Both use the model of one server, and each makes steps while the other does.
+// Each is a task with a server of its own, and a third one has the model; each makes steps while the other does.
 TEST_F(ReplicaProgramTest, AsChiefAndWorker) {
-  const std::unique_ptr<Server> server = Server::create_local_server();
+  const std::vector<std::unique_ptr<Server>> servers = start_cluster();
+  ASSERT_EQ(servers.size(), 3u);
   std::atomic<int64_t> chief_steps = 0, worker_steps = 0;
   const Seconds end = Clock::real().now() + kLongestWait;
   const auto both_train = [&](std::atomic<int64_t>& own) {
@@ -117,16 +139,16 @@ TEST_F(ReplicaProgramTest, AsChiefAndWorker) {
     };
   };
   auto worker = std::async(std::launch::async, [&] {  // it comes first, and waits for the chief
-    return run_replica({.master = server->target(),
+    return run_replica({.master = servers[2]->target(),
                         .is_chief = false,
                         .logdir = directory_ + "/not_the_chief",
-                        .device = "/job:local/task:0",
+                        .device = "/job:ps/task:0",
                         .is_done = both_train(worker_steps)});
   });
-  const ReplicaRun chief = run_replica({.master = server->target(),
+  const ReplicaRun chief = run_replica({.master = servers[1]->target(),
                                         .is_chief = true,
                                         .logdir = directory_ + "/shared",
-                                        .device = "/job:local/task:0",
+                                        .device = "/job:ps/task:0",
                                         .is_done = both_train(chief_steps)});
   ASSERT_EQ(worker.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   const ReplicaRun other = worker.get();

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "longhaul/cluster/cluster_saves_fixture.h"
 #include "longhaul/cluster/supervised_cluster_fixture.h"
 
 namespace longhaul {
@@ -22,6 +23,16 @@ bool is_cut_off(Who who) {
   return who != Who::kWorkerDies && who != Who::kPsDies && who != Who::kChiefDies;
 }
 
+// Of a live model. A line that is mended after a second keeps all sessions, and what happens to one task ends no
+// session of the others; but all use the ps.
+bool chief_may_lose_a_session(Who who) {
+  return who == Who::kPsDies || who == Who::kChiefDies || who == Who::kPsIsCutOffFor10s;
+}
+
+bool second_may_lose_a_session(Who who) {
+  return who == Who::kPsDies || is_of_worker(who);
+}
+
 Seconds time_away(Who who) {
   return Seconds{who == Who::kPsIsCutOffFor10s || who == Who::kWorkerIsCutOffFor10s ? 10.0 : 1.0};
 }
@@ -37,8 +48,14 @@ MessageKind message_at(Who who, At at) {
   if (at == At::kReading) return {.from = master, .to = kPs1, .method = "RunPart"};
   if (at == At::kPrepared) return {.from = kPs1, .to = master, .method = "RunPart", .is_reply = true};
   if (at == At::kSnapshot) return {.from = master, .to = kPs1, .method = "Freeze"};
-  if (at == At::kSaving) return {.from = kPs1, .to = master, .method = "Freeze", .is_reply = true};
-  return {.from = master, .to = kPs1, .method = "Commit"};  // of a step, or of the restore
+  if (at == At::kSaving) return {.from = master, .to = kPs1, .method = "WriteShard"};
+  return {.from = master, .to = kPs1, .method = at == At::kRestoring ? "RunPart" : "Commit"};
+}
+
+// Which of these it is. A restore's is the third of a new session: after the looks whether the model is ready, and what
+// of it has no value.
+uint64_t number_at(At at) {
+  return at == At::kRestoring ? 3 : 1;
 }
 
 class FaultMatrix : public ::testing::TestWithParam<MatrixCell> {
@@ -63,19 +80,34 @@ class FaultMatrix : public ::testing::TestWithParam<MatrixCell> {
       cluster_.restart_after(kPs1, Seconds{1});
       cluster_.pass(Seconds{0.2});  // until the steps under way have ended
     }
-    const NetworkFault fault = fault_at(who, message_at(who, at));
+    const NetworkFault fault = fault_at(who, message_at(who, at), number_at(at));
     cluster_.network().plan(fault);
     ASSERT_TRUE(cluster_.within(Seconds{60}, [&] { return cluster_.network().faults_to_come() == 0; }));
     if (fault.kind == NetworkFault::Kind::kDelay) strike_now(who);
   }
 
-  static NetworkFault fault_at(Who who, const MessageKind& message) {
+  static NetworkFault fault_at(Who who, const MessageKind& message, uint64_t number) {
     using Kind = NetworkFault::Kind;
     const std::string victim = victim_of(who);
     if (message.from != victim && message.to != victim)
-      return {.kind = Kind::kDelay, .time = Seconds{0}, .of = message};
+      return {.kind = Kind::kDelay, .message = number, .time = Seconds{0}, .of = message};
     const Kind death = message.from == victim ? Kind::kKillSenderBefore : Kind::kKillReceiverBefore;
-    return {.kind = is_cut_off(who) ? Kind::kCut : death, .time = time_away(who), .of = message};
+    return {.kind = is_cut_off(who) ? Kind::kCut : death, .message = number, .time = time_away(who), .of = message};
+  }
+
+  // Each is what the model was between two steps, and nothing is left of saves that failed.
+  void expect_whole_checkpoints() {
+    const auto found = find_checkpoints(FileSystem::real(), cluster_.logdir(), "");
+    EXPECT_FALSE(found.empty());
+    for (const FoundCheckpoint& checkpoint : found) {
+      const BundleReader reader(FileSystem::real(), checkpoint.prefix);
+      EXPECT_THAT(reader.verify(), ::testing::IsEmpty()) << checkpoint.prefix;
+      const CountedSteps saved{reader.read("a").item<double>(), reader.read("b").item<double>(),
+                               reader.read("global_step").item<int64_t>()};
+      EXPECT_TRUE(saved.is_whole()) << checkpoint.prefix << ": " << saved.a << ", " << saved.b;
+      EXPECT_EQ(saved.step, checkpoint.step) << checkpoint.prefix;
+    }
+    EXPECT_THAT(leftovers_in(cluster_.logdir()), ::testing::IsEmpty());
   }
 
   bool both_go_on(const TrainingProgram& chief, const TrainingProgram& second, Seconds most) {
@@ -99,6 +131,7 @@ TEST_P(FaultMatrix, EachStepIsMadeOnceAndTheRunGoesOn) {  // RC-2, unlike RC-3, 
   ASSERT_TRUE(both_go_on(chief, second, Seconds{60}));
   ASSERT_TRUE(cluster_.within(Seconds{30}, [&] { return cluster_.saved_step() > 0; }));
   ASSERT_NO_FATAL_FAILURE(strike(who, at));
+  const int64_t saved = cluster_.saved_step();
   EXPECT_TRUE(both_go_on(chief, second, Seconds{60}));
   end(second);
   end(chief);
@@ -108,7 +141,12 @@ TEST_P(FaultMatrix, EachStepIsMadeOnceAndTheRunGoesOn) {  // RC-2, unlike RC-3, 
   const int64_t known = chief.steps() + second.steps() + chief.committed() + second.committed();
   EXPECT_LE(found->step, known + chief.unknown() + second.unknown()) << "a step was made twice";
   const bool is_set_back = who == Who::kPsDies || at == At::kRestoring;
-  EXPECT_GE(found->step, is_set_back ? 1 : known) << "a step was lost";
+  EXPECT_GE(found->step, is_set_back ? saved : known) << "a step was lost";
+  if (at != At::kRestoring) {
+    EXPECT_TRUE(chief.losses() == 0 || chief_may_lose_a_session(who)) << chief.losses();
+    EXPECT_TRUE(second.losses() == 0 || second_may_lose_a_session(who)) << second.losses();
+  }
+  expect_whole_checkpoints();
   EXPECT_TRUE(cluster_.cluster().nothing_is_left(Seconds{120}));
 }
 

@@ -132,6 +132,22 @@ TEST_F(SupervisedClusterTest, AfterTheDeathOfAPsAllIsSetBackToOneCheckpoint) {  
   EXPECT_LT(found().step, chief.steps() + second.steps());
 }
 
+// Not even for a moment: the task that is back is ready once it has its values, and who waits for that is told at once.
+TEST_F(SupervisedClusterTest, NobodyTrainsAModelThatIsSetBackOnOneTaskAlone) {  // unlike RC-3
+  TrainingProgram chief(cluster_, {.save_model_secs = Seconds{5}}), second(cluster_, not_chief());
+  ASSERT_TRUE(go_on({&chief, &second}, Seconds{60}));
+  ASSERT_TRUE(cluster_.within(Seconds{30}, [&] { return cluster_.saved_step() > 0; }));
+  cluster_.restart_after(kPs1, Seconds{1});
+  cluster_.pass(Seconds{0.2});  // until the steps under way have ended
+  cluster_.network().plan({.kind = NetworkFault::Kind::kDelay,
+                           .time = Seconds{2},
+                           .of = MessageKind{.from = kWorker, .to = kPs, .method = "Commit"}});
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{60}));
+  EXPECT_EQ(cluster_.network().faults_to_come(), 0u);
+  end({&chief, &second});
+  EXPECT_GT(found().step, 0);
+}
+
 TEST_F(SupervisedClusterTest, ARestartedChiefLeavesTheLiveModel) {  // unlike RC-5
   const LogRecorder log;
   TrainingProgram chief(cluster_, {.save_model_secs = Seconds{1000}}), second(cluster_, not_chief());

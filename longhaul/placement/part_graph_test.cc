@@ -39,7 +39,7 @@ class PartGraphTest : public PlacementTest {
   const Scope ps_ = on("/job:ps/task:0"), worker_ = on("/job:worker/task:0");
 };
 
-TEST_F(PartGraphTest, EachTaskGetsItsNodesWithSendsAndReceives) {  // GP-10
+TEST_F(PartGraphTest, EachTaskGetsItsNodesWithSendsAndReceives) {  // GP-10, unlike GP-16
   const Output v = variable(ps_, "v"), read = identity(ps_, "v/read", v);
   const Output x = root_.add("Placeholder", "x", {}, {{"dtype", kString}, {"shape", Shape()}}).output();
   const Output y = join(worker_, "y", {read, x});
@@ -65,7 +65,7 @@ TEST_F(PartGraphTest, EachTaskGetsItsNodesWithSendsAndReceives) {  // GP-10
   EXPECT_FALSE(worker.writes);
 }
 
-TEST_F(PartGraphTest, ATransferHasThePeerTheMessageAndTheSlot) {
+TEST_F(PartGraphTest, ATransferHasThePeerTheMessageAndTheSlot) {  // unlike RZ-2
   const Output a = join(ps_, "a", {constant(ps_, "c")}), b = join(ps_, "b", {a});
   const DividedRun run = divide({join(worker_, "x", {a, b})});
   Graph ps, worker;

@@ -194,7 +194,7 @@ TEST_F(RunSplitTest, AVariableThatTheRunWritesIsReadForOthersAfterIt) {
   EXPECT_THAT(steps(run, on_worker_), ElementsAre("0.0 > v:0", "before", "1.0 > v:0", "x"));
 }
 
-TEST_F(RunSplitTest, OnOneTaskTheOrderIsThatOfAPlan) {
+TEST_F(RunSplitTest, OnOneTaskTheOrderIsThatOfAPlan) {  // RZ-8
   const Output v = variable(root_, "v"), w = variable(root_, "w");
   const Output set_v = assign(root_, "set_v", v, constant(root_, "c"));
   const Output read = identity(root_.with_control_dependencies({set_v.op()}), "read", v);

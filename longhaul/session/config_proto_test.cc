@@ -90,12 +90,14 @@ TEST(ConfigProto, AcceptsValuesThatAskForWhatIsDoneAnyway) {
       graph_options { optimizer_options { opt_level: L0 global_jit_level: OFF } })"));
 }
 
-TEST(ConfigProto, RefusesWhatItCannotHeedByName) {  // MA-16
+TEST(ConfigProto, RefusesWhatItCannotHeedByName) {  // MA-16, unlike GP-17
   const std::pair<std::string, std::string> cases[] = {
       {"gpu_options { allow_growth: true }", "ConfigProto.gpu_options.allow_growth is set"},
       {"inter_op_parallelism_threads: 2", "ConfigProto.inter_op_parallelism_threads is set"},
       {"graph_options { optimizer_options { global_jit_level: ON_1 } }",
        "ConfigProto.graph_options.optimizer_options.global_jit_level is set"},
+      {"graph_options { enable_bfloat16_sendrecv: true }", "ConfigProto.graph_options.enable_bfloat16_sendrecv is set"},
+      {"graph_options { enable_recv_scheduling: true }", "ConfigProto.graph_options.enable_recv_scheduling is set"},
       {"session_inter_op_thread_pool {}", "ConfigProto.session_inter_op_thread_pool is set"},
       {"use_per_session_threads: true", "ConfigProto.use_per_session_threads is set"},
       {"experimental { executor_type: 'SINGLE' }", "ConfigProto.experimental.executor_type is set"},

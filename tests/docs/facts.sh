@@ -35,12 +35,18 @@ counts+=' TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
 form='in C++: '
 
 # Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another
-# form.
+# form; "PLACE - ^ COMMENT" for one that stands alone above a test, where nobody would find it.
 tags() {
   { find longhaul examples tests benchmarks \( -name '*.h' -o -name '*.cc' \) -print 2>/dev/null || true; } |
     LC_ALL=C sort |
     xargs -r awk '
-      /^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(/ { head = ""; where = FILENAME ":" FNR; open = 1 }
+      /^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(/ {
+        head = ""
+        where = FILENAME ":" FNR
+        open = 1
+        if (FNR > 1 && above ~ /^\/\/ (unlike )?[A-Z][A-Z]-[0-9]+([,:].*)?$/) print where, "-", "^", substr(above, 4)
+      }
+      { above = $0 }
       !open { next }
       { head = head $0 }
       !/\{/ { next }
@@ -90,6 +96,11 @@ step() {
       while ((getline line < tags_file) > 0) {
         n = split(line, word, " ")
         fact = word[n]
+        if (word[3] == "^") {
+          sub(/^[^^]*\^ /, "", line)
+          complain(word[1], "\"" line "\" stands above the test: a tag follows the test\047s opening brace")
+          continue
+        }
         if (word[3] == "?") {
           sub(/^[^?]*\? /, "", line)
           complain(word[1], "\"" line "\" is not a tag: write SV-1 or unlike SV-1, with \", \" between them")

@@ -85,6 +85,7 @@ rejects 'AA-3 is not in' $tests 's/AA-1/AA-3/'
 rejects 'a fact begins with its number' $page 's/^- BB-1 \(/- (/'
 rejects 'a fact begins with its number' $page 's/^- BB-1 .*:/- BB-1:/'
 rejects 'this line belongs to no fact' $page 's/^- BB-1 .*/| BB-1 | three |/'
+rejects '"AA-1" stands above the test' $tests 's/^TEST\(File, IsOne\).*/\/\/ AA-1\n&/'
 rejects 'is not a tag' $tests 's/unlike AA-2/AA-2 to AA-3/'
 
 put

@@ -44,8 +44,7 @@ class StepExchangeTest : public ::testing::Test {
   std::vector<std::string> answers_;
 };
 
-// RZ-1
-TEST_F(StepExchangeTest, WhatIsDeliveredIsReceivedInAnyOrder) {
+TEST_F(StepExchangeTest, WhatIsDeliveredIsReceivedInAnyOrder) {  // RZ-1
   deliver(kStep, 0, 5);
   deliver(kStep, 1, 6);
   EXPECT_EQ(receive(kStep, 1), 6);
@@ -78,7 +77,7 @@ TEST_F(StepExchangeTest, ABundleIsReceivedOnce) {
               HasSubstr("bundle 0 of step 7 from task " + kWorker));
 }
 
-TEST_F(StepExchangeTest, AnotherProcessMayNotDeliverTheSame) {
+TEST_F(StepExchangeTest, AnotherProcessMayNotDeliverTheSame) {  // unlike RZ-4
   deliver(kStep, 0, 5, 11);
   EXPECT_THAT(error_of<AbortedError>([&] { deliver(kStep, 0, 6, 12); }),
               HasSubstr("expects a different device incarnation: 11 vs. 12"));
@@ -99,8 +98,7 @@ TEST_F(StepExchangeTest, AStepThatIsOverDropsWhatComesLate) {
   EXPECT_EQ(exchange_->counts().steps, 0u);
 }
 
-// RZ-5
-TEST_F(StepExchangeTest, AnAbortWakesTheStepAndNoOther) {
+TEST_F(StepExchangeTest, AnAbortWakesTheStepAndNoOther) {  // RZ-5
   deliver(8, 0, 9);
   in(Seconds{1}, [&] { exchange_->abort(kStep, std::make_exception_ptr(NotFoundError("no such file"))); });
   EXPECT_EQ(consequence_of_receive(kStep, 0), "NOT_FOUND: no such file");
@@ -116,8 +114,7 @@ TEST_F(StepExchangeTest, TheEndOfAStepWakesItsWait) {
   EXPECT_EQ(exchange_->counts().steps, 0u);
 }
 
-// SS-21
-TEST_F(StepExchangeTest, TheFirstErrorThatIsNoConsequenceIsKept) {
+TEST_F(StepExchangeTest, TheFirstErrorThatIsNoConsequenceIsKept) {  // SS-21
   const auto original = std::make_exception_ptr(NotFoundError("the original"));
   exchange_->abort(kStep, std::make_exception_ptr(ConsequenceError(Code::kCancelled, "cancelled")));
   exchange_->abort(kStep, original);
@@ -125,14 +122,14 @@ TEST_F(StepExchangeTest, TheFirstErrorThatIsNoConsequenceIsKept) {
   EXPECT_EQ(exchange_->error_of(kStep), original);
 }
 
-TEST_F(StepExchangeTest, ADeadlineNamesTheSender) {
+TEST_F(StepExchangeTest, ADeadlineNamesTheSender) {  // unlike RZ-3
   const Seconds deadline = clock_.now() + Seconds{3};
   EXPECT_THAT(error_of<DeadlineExceededError>([&] { receive(kStep, 4, {.deadline = deadline}); }),
               HasSubstr("bundle 4 of step 7 from task " + kWorker));
   EXPECT_NEAR(clock_.now().count(), deadline.count(), 1e-6);
 }
 
-TEST_F(StepExchangeTest, ACancelEndsTheWait) {
+TEST_F(StepExchangeTest, ACancelEndsTheWait) {  // RZ-5
   Cancellation cancellation;
   in(Seconds{1}, [&] { cancellation.cancel("the session is closed"); });
   EXPECT_THROW(receive(kStep, 0, {.cancellation = &cancellation}), CancelledError);

@@ -51,7 +51,7 @@ TEST_F(StepSenderTest, BundlesArriveOnce) {
   expect_nothing_left();
 }
 
-TEST_F(StepSenderTest, ALostReplyIsFollowedByARepetitionThatCountsOnce) {
+TEST_F(StepSenderTest, ALostReplyIsFollowedByARepetitionThatCountsOnce) {  // unlike RZ-7, unlike RZ-9
   network_.plan({.kind = NetworkFault::Kind::kLoseReply, .message = 1});
   StepSender sender(*worker_, kSentStep, limits());
   sender.send(peer(), 0, values(5));

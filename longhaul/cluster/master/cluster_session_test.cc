@@ -60,7 +60,7 @@ TEST_F(ClusterSessionTest, AStepThatTwoTasksWriteTakesTwoCallsToEach) {
   expect_nothing_left();
 }
 
-TEST_F(ClusterSessionTest, ARunIsRegisteredOnceAndTheGraphMayGrow) {  // unlike MA-6
+TEST_F(ClusterSessionTest, ARunIsRegisteredOnceAndTheGraphMayGrow) {  // unlike MA-6, unlike WK-4
   start_all();
   const auto session = this->session();
   for (int i = 0; i < 3; ++i) session->run(train_);

@@ -59,7 +59,7 @@ TEST_F(TaskServerTest, VariablesOutliveSessionsAndAreSeenFromEveryTask) {  // SS
   EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_F(TaskServerTest, AnIsolatedSessionSharesNothing) {  // SS-2, WK-11
+TEST_F(TaskServerTest, AnIsolatedSessionSharesNothing) {  // SS-2, WK-11, unlike WK-2
   SharedModel model, alone;
   const auto shared = session(model.graph);
   shared->run(model.init);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "longhaul/base/error.h"
+#include "longhaul/cluster/simulation/busy_threads.h"
 
 namespace longhaul {
 namespace {
@@ -73,6 +74,7 @@ class SimulatedClock::Waiter {
   SimulatedClock& clock_;
   const bool is_known_;
   uint64_t seen_ = 0;
+  const ThreadAtRest rest_;
 };
 
 // The lock of the waiting code is let go by hand: the events take it, too. What happens from here on is seen by it,
@@ -107,11 +109,18 @@ bool SimulatedClock::run_one() {
   return true;
 }
 
+// The system is asked last: that takes longer. What happens meanwhile is seen by the second look.
 void SimulatedClock::pass_time(Seconds until, uint64_t seen) {
-  MutexLock lock(mutex_);
   const bool may_compute = threads_ == Threads::kSeveral;
-  if (happened_ != seen || at_work_ > 0) return;
-  if (may_compute && (running_ > 0 || *waiters_.begin() != happened_)) return;
+  if (may_compute) {
+    {
+      MutexLock lock(mutex_);
+      if (!is_at_rest(seen)) return;
+    }
+    if (some_thread_is_busy()) return;
+  }
+  MutexLock lock(mutex_);
+  if (!is_at_rest(seen)) return;
   if (!events_.empty()) until = std::min(until, events_.begin()->first);
   if (may_compute) until = std::min(until, now_ + kMostAtOnce);
   if (until <= now_) return;
@@ -119,6 +128,11 @@ void SimulatedClock::pass_time(Seconds until, uint64_t seen) {
   ++happened_;
   if (now_ <= (may_compute ? kMostInSteps : kMostInLeaps)) return;
   throw InternalError("what is waited for in the simulation will never happen: too much time has passed");
+}
+
+bool SimulatedClock::is_at_rest(uint64_t seen) const {
+  if (happened_ != seen || at_work_ > 0) return false;
+  return threads_ == Threads::kOne || (running_ == 0 && *waiters_.begin() == happened_);
 }
 
 void SimulatedClock::add_at_work(int by) {

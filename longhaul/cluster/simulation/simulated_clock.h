@@ -14,8 +14,10 @@ namespace longhaul {
 // lets time pass, to the next event or the end of the wait. So a test with one thread is deterministic.
 //
 // With several threads, time passes only after a moment of real time in which nothing has happened, and by half a
-// second at most, because a thread may be computing; and not at all while it is known that one does (AtWork), or one
-// that waits has not looked since something has happened. Any thread may call.
+// second at most, because a thread may be computing; and not at all while it is known that one does (AtWork), while the
+// system says that one runs, or waits for a processor or a disk (some_thread_is_busy), or while one that waits has not
+// looked since something has happened. So a test must not wait for simulated time in a loop that does not sleep. Any
+// thread may call.
 class SimulatedClock : public Clock {
  public:
   enum class Threads { kOne, kSeveral };
@@ -55,6 +57,7 @@ class SimulatedClock : public Clock {
   class Waiter;
   bool run_one() EXCLUDES(mutex_);  // false: none is due
   void pass_time(Seconds until, uint64_t seen) EXCLUDES(mutex_);
+  bool is_at_rest(uint64_t seen) const REQUIRES(mutex_);  // as far as this clock knows
   void add_at_work(int by) EXCLUDES(mutex_);
 
   const Threads threads_;

@@ -172,6 +172,21 @@ TEST(SimulatedClockTest, TimeStandsStillWhileAJobIsAtWork) {
   EXPECT_LE((clock.now() - began).count(), 1) << "half a second may pass before the test's thread looks again";
 }
 
+// As the thread of a Supervisor that writes a checkpoint: the clock knows nothing of it.
+TEST(SimulatedClockTest, TimeStandsStillWhileAnyThreadIsBusy) {
+  SimulatedClock clock(SimulatedClock::Threads::kSeveral);
+  const Seconds began = clock.now();
+  std::atomic<bool> may_end = false;
+  std::thread worker([&] {
+    while (!may_end) std::this_thread::yield();
+  });
+  int looks = 0;
+  EXPECT_TRUE(clock.run_until([&] { return ++looks > 200; }, Seconds{3600}));
+  may_end = true;
+  worker.join();
+  EXPECT_LE((clock.now() - began).count(), 1);
+}
+
 TEST(SimulatedClockTest, AJobThatWaitsLetsTimePass) {
   SimulatedClock clock(SimulatedClock::Threads::kSeveral);
   std::atomic<bool> has_ended = false;

@@ -157,8 +157,7 @@ TEST_F(TransportTest, ATaskThatIsNotThereIsWaitedFor) {
   expect_nothing_left();
 }
 
-// RZ-4
-TEST_F(TransportTest, AnotherProcessRefusesTheCall) {
+TEST_F(TransportTest, AnotherProcessRefusesTheCall) {  // unlike RZ-4, unlike GP-15
   const uint64_t before = ps_->incarnation();
   EXPECT_EQ(call("Echo", {}, before).header, "ping");
   network_.kill(kPs);

@@ -143,8 +143,7 @@ TEST(TaskErrors, AConsequenceStaysOne) {
   EXPECT_EQ(code_of(consequence), Code::kNotFound);
 }
 
-// SS-20
-TEST(TaskErrors, TheTaskIsNamedOnce) {
+TEST(TaskErrors, TheTaskIsNamedOnce) {  // SS-20
   const auto once = from_task("/job:ps/replica:0/task:0", std::make_exception_ptr(NotFoundError("gone")));
   EXPECT_EQ(message_of(once), "From /job:ps/replica:0/task:0:\ngone");
   EXPECT_EQ(message_of(from_task("/job:worker/replica:0/task:0", once)), message_of(once));

@@ -90,8 +90,7 @@ TEST(TensorMessage, StringsComeBack) {
   EXPECT_TRUE(identical(read_in_pieces(bytes, 3), tensor));
 }
 
-// RZ-6
-TEST(TensorMessage, LargeNumbersAreSentWithoutACopy) {
+TEST(TensorMessage, LargeNumbersAreSentWithoutACopy) {  // RZ-6
   const Tensor tensor = numbers_of(kFloat, {1000});
   bool is_shared = false;
   for (const Slice& slice : written(tensor)) {

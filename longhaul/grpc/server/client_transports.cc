@@ -11,7 +11,8 @@ std::shared_ptr<GrpcTransport> ClientTransports::get(const std::string& address)
   MutexLock lock(mutex_);
   std::shared_ptr<GrpcTransport>& transport = by_target_[address];
   if (transport == nullptr) {
-    transport = GrpcTransport::create({.task = kClientTask, .addresses = {{address, address}}, .security = security_});
+    transport = GrpcTransport::create(
+        {.task = kClientTask, .addresses = {{address, address}}, .security = security_, .limits = limits_});
     transport->begin();
   }
   return transport;
@@ -21,6 +22,12 @@ std::shared_ptr<GrpcTransport> ClientTransports::get(const std::string& address)
 void ClientTransports::set_security(const TransportSecurity& security) {
   MutexLock lock(mutex_);
   security_ = security;
+  by_target_.clear();
+}
+
+void ClientTransports::set_lost_line(Seconds lost_line) {
+  MutexLock lock(mutex_);
+  limits_.lost_line = lost_line;
   by_target_.clear();
 }
 

@@ -19,10 +19,12 @@ class ClientTransports {
   // FailedPreconditionError: in a forked child.
   std::shared_ptr<GrpcTransport> get(const std::string& address) EXCLUDES(mutex_);
   void set_security(const TransportSecurity& security) EXCLUDES(mutex_);
+  void set_lost_line(Seconds lost_line) EXCLUDES(mutex_);
 
  private:
   Mutex mutex_;
   TransportSecurity security_ GUARDED_BY(mutex_);
+  TransportLimits limits_ GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<GrpcTransport>> by_target_ GUARDED_BY(mutex_);
 };
 

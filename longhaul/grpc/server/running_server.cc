@@ -10,6 +10,7 @@
 #include "longhaul/cluster/spec/server_def.h"
 #include "longhaul/cluster/spec/task_address.h"
 #include "longhaul/cluster/transport/wire_call.h"
+#include "longhaul/grpc/transport/line_settings.h"
 #include "longhaul/io/files/rooted_files.h"
 #include "longhaul/train/signals/stop_signals.h"
 
@@ -45,10 +46,12 @@ std::map<std::string, std::string> addresses_of(const ClusterSpec& cluster) {
 std::shared_ptr<GrpcTransport> listening(const proto::ServerDef& definition, const ServerOptions& options) {
   const std::string task = task_name(own_task(definition)), listen = where_to_listen(definition, options);
   check_grpc_may_be_used(fmt::format("a server of {}", task));
+  check_lost_line(options.lost_line, "ServerOptions::lost_line of " + task);
   return GrpcTransport::create({.task = task,
                                 .listen = listen,
                                 .addresses = addresses_of(ClusterSpec(definition.cluster())),
-                                .security = options.security});
+                                .security = options.security,
+                                .limits = {.lost_line = options.lost_line}});
 }
 
 // Its entry in the cluster, with the port that it has got.

@@ -4,6 +4,7 @@
 #include "longhaul/cluster/spec/server_def.h"
 #include "longhaul/grpc/server/client_transports.h"
 #include "longhaul/grpc/server/local_servers.h"
+#include "longhaul/grpc/transport/line_settings.h"
 #include "longhaul/session/config_proto.h"
 
 namespace longhaul {
@@ -82,6 +83,11 @@ const proto::ServerDef& Server::server_def() const {
 void set_client_security(const TransportSecurity& security) {
   check_security(security);
   client_transports().set_security(security);
+}
+
+void set_client_lost_line(Seconds lost_line) {
+  check_lost_line(lost_line, "set_client_lost_line()");
+  client_transports().set_lost_line(lost_line);
 }
 
 }  // namespace longhaul

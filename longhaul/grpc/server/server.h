@@ -17,6 +17,8 @@ namespace proto {
 class ServerDef;
 }
 
+inline constexpr Seconds kDefaultLostLine{2.5};
+
 // How a task serves its cluster.
 struct ServerOptions {
   std::optional<std::string> job_name{};  // may be left out if the cluster has one job
@@ -40,6 +42,11 @@ struct ServerOptions {
   // signal otherwise. The chief's session must be a Supervisor's managed_session() or a MonitoredSession, and use the
   // server.
   bool stop_with_chief = false;
+  // How long whoever is at the other end of a connection may leave unanswered whether it lives, which it is asked after
+  // a second without a byte. Then the line counts as cut, and the sessions that use it are lost; a shorter pause of a
+  // process or of the network loses nothing. 0.1 s to an hour. Both ends ask: the shorter time decides, so give all
+  // tasks the same.
+  Seconds lost_line = kDefaultLostLine;
 };
 
 // A task of a cluster that serves the sessions of all its tasks, and of clients (`tf.train.Server`). It keeps the
@@ -61,8 +68,9 @@ struct ServerOptions {
 class Server {
  public:
   // Listens at once. InvalidArgumentError: the cluster, the job or the task is malformed or missing; its address is
-  // none of this machine; the config is malformed. AlreadyExistsError: the port is in use. PermissionDeniedError: it
-  // would listen to strangers (the message has the lines to add). NotFoundError: there is no such protocol, or file.
+  // none of this machine; the config or lost_line is malformed. AlreadyExistsError: the port is in use.
+  // PermissionDeniedError: it would listen to strangers (the message has the lines to add). NotFoundError: there is no
+  // such protocol, or file.
   explicit Server(const ClusterSpec& cluster, const ServerOptions& options = {});
   // The options add to the definition.
   explicit Server(const proto::ServerDef& definition, const ServerOptions& options = {});
@@ -100,5 +108,9 @@ class Server {
 // ("grpc://worker0:2222"). For sessions that are made from now on. Until it is called: by nothing, which servers accept
 // on loopback. Throws what check_security() throws.
 void set_client_security(const TransportSecurity& security);
+
+// ServerOptions::lost_line of this process's own connections to such servers, for sessions that are made from now on.
+// InvalidArgumentError: it is not from 0.1 s to an hour.
+void set_client_lost_line(Seconds lost_line);
 
 }  // namespace longhaul

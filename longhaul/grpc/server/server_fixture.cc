@@ -25,7 +25,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-LoopbackCluster::LoopbackCluster(const Sizes& jobs, const SessionOptions& config) : config_(config) {
+LoopbackCluster::LoopbackCluster(const Sizes& jobs, const ServerOptions& common) : common_(common) {
   for (int attempt = 0; attempt < 10; ++attempt) {
     if (try_start(jobs)) return;
   }
@@ -54,8 +54,10 @@ bool LoopbackCluster::try_start(const Sizes& jobs) {
 }
 
 void LoopbackCluster::start(const std::string& job, int index) {
-  servers_[{job, index}] =
-      std::make_unique<Server>(spec_, ServerOptions{.job_name = job, .task_index = index, .config = config_});
+  ServerOptions options = common_;
+  options.job_name = job;
+  options.task_index = index;
+  servers_[{job, index}] = std::make_unique<Server>(spec_, options);
 }
 
 bool comes_true(const std::function<bool()>& done) {

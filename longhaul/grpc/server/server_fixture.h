@@ -22,7 +22,7 @@ int free_port();
 class LoopbackCluster {
  public:
   using Sizes = std::map<std::string, int>;  // of jobs
-  explicit LoopbackCluster(const Sizes& jobs, const SessionOptions& config = {});
+  explicit LoopbackCluster(const Sizes& jobs, const ServerOptions& common = {});
 
   const ClusterSpec& spec() const { return spec_; }
   Server& server(const std::string& job, int index) { return *servers_.at({job, index}); }
@@ -33,7 +33,7 @@ class LoopbackCluster {
  private:
   bool try_start(const Sizes& jobs);  // false: somebody else has taken a port
 
-  const SessionOptions config_;
+  const ServerOptions common_;
   ClusterSpec spec_;
   std::map<std::pair<std::string, int>, std::unique_ptr<Server>> servers_;
 };

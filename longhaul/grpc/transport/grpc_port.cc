@@ -194,7 +194,7 @@ class GrpcPort::Listener final : public grpc::CallbackGenericService {
     const QuietGrpc quiet;
     const Options& options = state_->options;
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(options.address, server_credentials(options.security), &port);
+    builder.AddListeningPort(options.address, server_credentials(options.security, options.read_files_again), &port);
     builder.RegisterCallbackGenericService(this);
     for (const LineSetting& setting : server_settings(options.limits, options.frames)) {
       builder.AddChannelArgument(setting.name, setting.value);

@@ -9,6 +9,7 @@
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/cluster/transport/transport.h"
 #include "longhaul/cluster/transport/wire_call.h"
+#include "longhaul/grpc/transport/credentials.h"
 
 namespace longhaul {
 
@@ -18,6 +19,7 @@ class GrpcPort {
   struct Options {
     std::string address{};  // "127.0.0.1:0", "[::1]:2222"; port 0: the system chooses
     TransportSecurity security{};
+    Seconds read_files_again = kReadFilesAgain;  // of TLS
     TransportLimits limits{};
     FrameLimits frames{};
     // Whether a call's token is right; empty: none is asked for. What it throws refuses the call.

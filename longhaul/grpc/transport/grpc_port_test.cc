@@ -95,7 +95,7 @@ TEST_F(GrpcPortTest, AReplyThatIsDamagedOnItsWayIsABrokenLine) {
   EXPECT_THAT(message_of(reply.error), HasSubstr("a frame was damaged on its way"));
 }
 
-TEST_F(GrpcPortTest, APathThatNobodyServesIsUnimplemented) {
+TEST_F(GrpcPortTest, APathThatNobodyServesIsUnimplemented) {  // unlike WK-1
   EXPECT_THAT(error_of_bytes("/tensorflow.WorkerService/RunGraph", "x"),
               AllOf(StartsWith("UNIMPLEMENTED: "), HasSubstr("does not know the method /tensorflow.WorkerService")));
 }

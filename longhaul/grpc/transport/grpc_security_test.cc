@@ -4,8 +4,11 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <sstream>
 
 #include "longhaul/grpc/grpc_fixture.h"
+#include "longhaul/grpc/raw_channel_fixture.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -32,6 +35,14 @@ class GrpcSecurity : public ::testing::Test {
                                   .security = std::move(security),
                                   .limits = short_limits()});
   }
+  // Whether it comes true within a minute.
+  static bool soon(const std::function<bool()>& done) {
+    const Seconds end = Clock::real().now() + Seconds{60};
+    while (!done()) {
+      if (Clock::real().now() > end) return false;
+    }
+    return true;
+  }
   static std::string error_of_call(Transport& caller, const GrpcPair& pair) {
     return coded_error_of([&] { call_and_wait(caller, pair.request("Echo")); });
   }
@@ -50,6 +61,23 @@ TEST_F(GrpcSecurity, ACallNeedsTheToken) {
   EXPECT_THAT(other, AllOf(HasSubstr("UNAUTHENTICATED: "), HasSubstr("is not this task's"), HasSubstr("token_file")));
   EXPECT_THAT(without + other, AllOf(Not(HasSubstr(secret)), Not(HasSubstr(wrong))));
   EXPECT_EQ(error_of_call(*caller_with(pair, {.token_file = token_file("same", secret)}), pair), "");
+}
+
+// The new one is added as a second line, and then the old one taken out.
+TEST_F(GrpcSecurity, ATokenIsReplacedWhileATaskRuns) {
+  const std::string old = "a-secret-of-twenty-four-letters", renewed = "another-secret-of-thirty-letters";
+  GrpcPair pair({.security = {.token_file = token_file("ps", old)}, .limits = patient_limits()});
+  const auto old_caller = caller_with(pair, {.token_file = token_file("old", old)}),
+             new_caller = caller_with(pair, {.token_file = token_file("new", renewed)});
+  EXPECT_EQ(error_of_call(*old_caller, pair), "");
+  EXPECT_THAT(error_of_call(*new_caller, pair), HasSubstr("UNAUTHENTICATED: "));
+  token_file("ps", old + "\n" + renewed + "\n");
+  EXPECT_TRUE(soon([&] { return error_of_call(*new_caller, pair).empty(); }));
+  EXPECT_EQ(error_of_call(*old_caller, pair), "");
+  token_file("ps", renewed + "\n");
+  EXPECT_TRUE(soon([&] { return !error_of_call(*old_caller, pair).empty(); }));
+  EXPECT_THAT(error_of_call(*old_caller, pair), HasSubstr("UNAUTHENTICATED: "));
+  EXPECT_EQ(error_of_call(*new_caller, pair), "");
 }
 
 TEST_F(GrpcSecurity, ATokenWithoutTlsStaysOnTheMachine) {
@@ -106,6 +134,39 @@ TEST_F(GrpcOverTls, ACallerWithoutACertificateOrWithAnotherCasIsRefusedAndToldWh
   make_certificate("other", "stranger");
   EXPECT_THAT(error_of_call(*caller_with(pair, security("stranger", "other")), pair), HasSubstr("UNAVAILABLE: "));
   EXPECT_EQ(pair.call("Echo").header, "ping");
+}
+
+// All is replaced: the CA, too, so that who had the old files is a stranger afterwards.
+TEST_F(GrpcOverTls, FilesThatAreRenewedWhileATaskRunsAreRead) {
+  make_certificate("ca", "old");
+  run("cp ca.pem old_ca.pem");
+  make_ca("new_ca");
+  make_certificate("new_ca", "new");
+  make_certificate("new_ca", "renewed");
+  run("cp new_ca.pem renewed_ca.pem");
+  GrpcPair pair({.security = security(), .read_files_again = Seconds{1}, .limits = patient_limits()});
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+  EXPECT_EQ(error_of_call(*caller_with(pair, security("old", "old_ca")), pair), "");
+  EXPECT_THAT(error_of_call(*caller_with(pair, security("new", "new_ca")), pair), HasSubstr("UNAVAILABLE: "));
+  run("mv renewed.key task.key && mv renewed.pem task.pem && mv renewed_ca.pem ca.pem");
+  EXPECT_TRUE(soon([&] { return error_of_call(*caller_with(pair, security("new", "new_ca")), pair).empty(); }));
+  EXPECT_THAT(error_of_call(*caller_with(pair, security("old", "old_ca")), pair), HasSubstr("UNAVAILABLE: "));
+  EXPECT_EQ(pair.call("Echo").header, "ping") << "the connection that was open stays";
+}
+
+// A client of another program, that believes the server and shows nothing itself.
+TEST_F(GrpcOverTls, AClientNeedsNoCertificateIfItWasSaid) {
+  constexpr int kUnavailable = 14, kUnimplemented = 12;
+  std::stringstream ca;
+  ca << std::ifstream(files_.file("ca.pem")).rdbuf();
+  for (const bool is_verified : {true, false}) {
+    TransportSecurity its = security();
+    its.verify_client = is_verified;
+    GrpcPair pair({.security = its, .limits = patient_limits()});
+    const RawChannel channel("127.0.0.1:" + std::to_string(pair.ps->port()), ca.str());
+    EXPECT_EQ(channel.call("/nobody/Serves", "").code, is_verified ? kUnavailable : kUnimplemented);
+    EXPECT_EQ(pair.call("Echo").header, "ping") << "tasks show theirs";
+  }
 }
 
 TEST_F(GrpcOverTls, TheTokenIsAskedForBesides) {

@@ -107,15 +107,18 @@ GrpcTransport::GrpcTransport(GrpcTransportOptions options)
       options_(std::move(options)),
       process_(::getpid()),
       token_(token_of(options_)),
-      credentials_(caller_credentials(options_.security)),
+      credentials_(caller_credentials(options_.security, options_.read_files_again)),
       files_(watched(options_)),
       calls_(std::make_shared<CallsInGrpc>()),
       door_(std::make_shared<CallbackDoor>()),
       addresses_(options_.addresses) {}
 
 void GrpcTransport::listen() {
-  GrpcPort::Options port{
-      .address = options_.listen, .security = options_.security, .limits = options_.limits, .frames = options_.frames};
+  GrpcPort::Options port{.address = options_.listen,
+                         .security = options_.security,
+                         .read_files_again = options_.read_files_again,
+                         .limits = options_.limits,
+                         .frames = options_.frames};
   if (token_ != nullptr) port.accepts = [token = token_](std::string_view given) { return token->accepts(given); };
   port.handler = [this, door = door_](std::shared_ptr<WireCall> call) {
     if (!door->pass([&] { take(call); })) throw UnavailableError("the task's transport has ended");

@@ -11,6 +11,7 @@
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/cluster/transport/transport.h"
 #include "longhaul/cluster/transport/wire_call.h"
+#include "longhaul/grpc/transport/credentials.h"
 #include "longhaul/grpc/transport/local_call.h"
 
 namespace grpc {
@@ -30,6 +31,7 @@ struct GrpcTransportOptions {
   std::string listen{};                            // "127.0.0.1:0"; empty: a client, which nobody calls
   std::map<std::string, std::string> addresses{};  // of tasks, by name
   TransportSecurity security{};
+  Seconds read_files_again = kReadFilesAgain;  // of TLS
   TransportLimits limits{};
   FrameLimits frames{};
   Clock* clock = &Clock::real();  // for the texts of errors; gRPC counts limits on the machine's own

@@ -154,7 +154,7 @@ TEST_F(GrpcTransportTest, AnotherProcessAndAnotherTaskRefuseTheCall) {
               HasSubstr("compare the addresses in the cluster specs"));
 }
 
-TEST_F(GrpcTransportTest, AnUnknownMethodAndATaskWithoutAnAddressAreNamed) {
+TEST_F(GrpcTransportTest, AnUnknownMethodAndATaskWithoutAnAddressAreNamed) {  // unlike CL-8
   EXPECT_THAT(error_of_call("Nothing"), HasSubstr("does not know the method Nothing"));
   EXPECT_THAT(
       refusal_of([&] { call_and_wait(*pair_.worker, {.task = "/job:x/replica:0/task:0", .method = "Echo"}); }),

@@ -1,10 +1,13 @@
 #include "longhaul/grpc/transport/line_settings.h"
 
+#include <fmt/format.h>
 #include <grpc/grpc.h>
 #include <grpc/impl/codegen/compression_types.h>
 
 #include <algorithm>
 #include <climits>
+
+#include "longhaul/base/error.h"
 
 namespace longhaul {
 namespace {
@@ -59,6 +62,13 @@ std::vector<LineSetting> server_settings(const TransportLimits& limits, const Fr
                                       {GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, milliseconds(limits.connect)},
                                   });
   return settings;
+}
+
+void check_lost_line(Seconds lost_line, const std::string& what) {
+  constexpr Seconds kShortest{0.1}, kLongest{3600};
+  if (lost_line >= kShortest && lost_line <= kLongest) return;  // false for NaN
+  throw InvalidArgumentError(fmt::format("{}: {:.6g} s are not from {} s to {} s", what, lost_line.count(),
+                                         kShortest.count(), kLongest.count()));
 }
 
 uint64_t most_frame_bytes(const FrameLimits& frames) {

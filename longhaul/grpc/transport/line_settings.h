@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "longhaul/cluster/transport/task_frame.h"
@@ -24,6 +25,9 @@ struct LineSetting {
 //     1.4 s: TCP sends again after 0.2, 0.6, 1.4 and 3 s.
 std::vector<LineSetting> caller_settings(const TransportLimits& limits, const FrameLimits& frames);
 std::vector<LineSetting> server_settings(const TransportLimits& limits, const FrameLimits& frames);
+
+// InvalidArgumentError: it is not from 0.1 s to an hour; `what` is whose it is, "ServerOptions::lost_line of ...".
+void check_lost_line(Seconds lost_line, const std::string& what);
 
 // What gRPC can count in a message: its length has 32 bits.
 uint64_t most_frame_bytes(const FrameLimits& frames);

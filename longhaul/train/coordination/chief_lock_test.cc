@@ -264,7 +264,7 @@ TEST_F(ChiefLockTest, ALeaseThatIsTooShortForItsHeartbeatsIsRefusedByName) {
   Supervisor(options).managed_session([](Session&) {});
 }
 
-TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {
+TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {  // unlike RC-6
   options.chief.lock.with_flock = false;
   Supervisor sv(options);
   sv.managed_session([&](Session&) {

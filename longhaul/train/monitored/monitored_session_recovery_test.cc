@@ -230,7 +230,7 @@ TEST_F(RecoveryTest, RestartsInARowAreLimited) {  // unlike MR-1
   EXPECT_TRUE(session.should_stop());
 }
 
-TEST_F(RecoveryTest, EachRestartWaitsTwiceAsLong) {  // unlike MR-1
+TEST_F(RecoveryTest, EachRestartWaitsTwiceAsLong) {  // unlike MR-1, unlike RC-10
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   options.coordinator = Coordinator({.clock = &passing});
   options.restart = {.backoff = Seconds{10}, .max_backoff = Seconds{30}};

@@ -72,6 +72,33 @@ bool writes_one_of(const Operation& op, const std::set<std::string>& variables) 
   return false;
 }
 
+// The operations that put values back: first those of variables that have a value, then, from `unready` on, those of
+// variables without one. In runs of their own these make the model ready once all else has been put back on all tasks;
+// in a single run a task might be ready while another one still has its old values, and whoever waits would train that.
+struct RestoreOrder {
+  RestoreOrder(Session& session, const Operation& restore) {
+    std::unordered_set<Operation, OperationHash> seen;
+    add_members(restore, seen, &members);
+    const std::set<std::string> without = without_value(session);
+    const auto first = std::stable_partition(members.begin(), members.end(),
+                                             [&](const Operation& op) { return !writes_one_of(op, without); });
+    unready = static_cast<size_t>(first - members.begin());
+  }
+
+  std::vector<Operation> members;
+  size_t unready = 0;
+};
+
+// Each task reads its own.
+void restore_on_tasks(Session& session, const Operation& restore, const Feeds& feeds) {
+  const RestoreOrder order(session, restore);
+  const auto middle = order.members.begin() + static_cast<ptrdiff_t>(order.unready);
+  for (const std::vector<Fetch>& targets :
+       {std::vector<Fetch>(order.members.begin(), middle), std::vector<Fetch>(middle, order.members.end())}) {
+    if (!targets.empty()) session.run(targets, feeds);
+  }
+}
+
 // Reads a checkpoint here and feeds its values, a bounded number of bytes at a time.
 class FedRestore {
  public:
@@ -85,29 +112,15 @@ class FedRestore {
     RestoredOutputs restored;
     for (const auto& [output, source] : sources_) restored.insert(output);
     for (const auto& [output, value] : given_) restored.insert(output);
-    std::vector<Operation> members;
-    std::unordered_set<Operation, OperationHash> seen;
-    add_members(restore, seen, &members);
-    if (bytes_of_all(restored) > most_bytes_) put_unready_last(&members);
-    for (const Operation& member : members) put_back(member, needed_by(member, restored));
+    const RestoreOrder order(session_, restore);
+    for (size_t i = 0; i < order.members.size(); ++i) {
+      if (i == order.unready) flush();
+      put_back(order.members[i], needed_by(order.members[i], restored));
+    }
     flush();
   }
 
  private:
-  uint64_t bytes_of_all(const RestoredOutputs& outputs) const {
-    uint64_t bytes = 0;
-    for (const Output& output : outputs) bytes += bytes_of(output);
-    return bytes;
-  }
-
-  // Until the last run, the model is not ready: nobody trains one of which a part is restored and a part is of another
-  // step, nor takes it for a live one if this process dies in between.
-  void put_unready_last(std::vector<Operation>* members) const {
-    const std::set<std::string> unready = without_value(session_);
-    std::stable_partition(members->begin(), members->end(),
-                          [&](const Operation& op) { return !writes_one_of(op, unready); });
-  }
-
   void put_back(const Operation& op, const std::vector<Output>& needed) {
     uint64_t more = 0;
     for (const Output& output : needed) more += fed_.contains(output) ? 0 : bytes_of(output);
@@ -181,7 +194,7 @@ void restore_values(Session& session, FileSystem& files, const SaverNodes& nodes
   }
   if (all_can_read(*on_tasks, tasks, files, nodes, reader.prefix())) {
     feeds.front().second = Tensor::scalar(canonical_prefix(reader.prefix()));  // tasks may have other directories
-    session.run(nodes.restore, feeds);
+    restore_on_tasks(session, nodes.restore, feeds);
     return;
   }
   FedRestore restore(session, reader, on_tasks->most_in_flight());

@@ -10,9 +10,10 @@ namespace longhaul {
 
 // Puts the values of a checkpoint back. In a session on several tasks each reads its own where all see the checkpoint;
 // where one does not, this process reads it and feeds the values, in runs of at most TaskSnapshots::most_in_flight()
-// bytes, or of one variable that is larger. Such a restore is not a single step: if one of its runs fails, some
-// variables have been restored and others have not. Those that have no value yet come last, so a model that is not
-// ready (ReportUninitializedVariables) is not ready before the last run.
+// bytes, or of one variable that is larger. Variables that have no value yet come last, in runs of their own: so a
+// model that is not ready (ReportUninitializedVariables) is not before all else has its value on all tasks, and nobody
+// trains one that is set back in part. A restore of several runs is not a single step: if one of them fails, some
+// variables have been restored and others have not.
 //
 // `feeds`: the checkpoint's name, first, and what is fed instead of being read. `tensors`: those that are to be read.
 // Throws what the session throws; DataLossError: a value is damaged.

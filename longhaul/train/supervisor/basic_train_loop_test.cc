@@ -134,7 +134,7 @@ TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
   EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, the limit"));
 }
 
-TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
+TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3, unlike RC-10
   loop.restart.backoff = Seconds{10};
   loop.restart.max_backoff = Seconds{30};
   std::vector<double> times;

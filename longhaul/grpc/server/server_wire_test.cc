@@ -1,0 +1,89 @@
+// Servers as programs of others see them: TensorFlow's MasterService, by its messages alone.
+#include <gmock/gmock.h>
+
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/grpc/raw_channel_fixture.h"
+#include "longhaul/grpc/server/server_fixture.h"
+#include "longhaul/proto/master.pb.h"
+
+namespace longhaul {
+namespace {
+
+namespace wire = proto::master;
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+constexpr int kAborted = 10, kFailedPrecondition = 9, kUnavailable = 14;
+
+class ServerWireTest : public ::testing::Test {
+ protected:
+  RawReply call(const std::string& method, const google::protobuf::MessageLite& request) const {
+    return channel_.call("/tensorflow.MasterService/" + method, request);
+  }
+  std::string create() {
+    wire::CreateSessionRequest request;
+    *request.mutable_graph_def() = to_graph_def(model_.graph);
+    const RawReply reply = call("CreateSession", request);
+    EXPECT_EQ(reply.code, 0) << reply.text;
+    return reply.as<wire::CreateSessionResponse>().session_handle();
+  }
+  RawReply run(const std::string& session, const Operation& target) const {
+    wire::RunStepRequest request;
+    request.set_session_handle(session);
+    request.add_target(target.name());
+    return call("RunStep", request);
+  }
+  RawReply read(const std::string& session) const {
+    wire::RunStepRequest request;
+    request.set_session_handle(session);
+    request.add_fetch(Output(model_.count).name());
+    return call("RunStep", request);
+  }
+  static float value(const RawReply& reply) {
+    const auto response = reply.as<wire::RunStepResponse>();
+    EXPECT_EQ(response.tensor_size(), 1) << reply.text;
+    return response.tensor_size() == 1 ? from_proto(response.tensor(0).tensor()).item<float>() : -1;
+  }
+
+  LoopbackCluster cluster_{{{"ps", 1}, {"worker", 1}}};
+  CounterModel model_{"/job:ps/task:0"};
+  const RawChannel channel_{cluster_.target("worker", 0).substr(sizeof("grpc://") - 1)};
+};
+
+TEST_F(ServerWireTest, AClientTrainsOnAPsThroughAWorker) {  // MA-1, SS-1
+  const std::string session = create();
+  EXPECT_THAT(session, MatchesRegex("[0-9a-f]{16}"));
+  const RawReply early = read(session);
+  EXPECT_EQ(early.code, kFailedPrecondition);
+  EXPECT_THAT(early.text, HasSubstr("Attempting to use uninitialized value count"));
+  EXPECT_EQ(run(session, model_.init).code, 0);
+  EXPECT_EQ(run(session, model_.add).code, 0);
+  EXPECT_EQ(value(read(session)), 1);
+  const auto other = new_session(cluster_.target("ps", 0), model_.graph);
+  EXPECT_EQ(model_.value(*other), 1) << "the ps has the variable, for all";
+  wire::CloseSessionRequest close;
+  close.set_session_handle(session);
+  EXPECT_EQ(call("CloseSession", close).code, 0);
+  const RawReply late = read(session);
+  EXPECT_EQ(late.code, kAborted);
+  EXPECT_THAT(late.text, HasSubstr("is not found."));
+}
+
+TEST_F(ServerWireTest, AResetEndsSessionsAndEmptiesAllTasks) {  // SS-3
+  const std::string session = create();
+  EXPECT_EQ(run(session, model_.init).code, 0);
+  EXPECT_EQ(call("Reset", wire::ResetRequest()).code, 0);
+  EXPECT_EQ(run(session, model_.add).code, kAborted);
+  EXPECT_EQ(read(create()).code, kFailedPrecondition) << "the ps has lost it, too";
+}
+
+TEST_F(ServerWireTest, OneThatStopsAnswersNoMore) {
+  const std::string session = create();
+  EXPECT_EQ(run(session, model_.init).code, 0);
+  cluster_.server("worker", 0).stop();
+  EXPECT_EQ(read(session).code, kUnavailable);
+}
+
+}  // namespace
+}  // namespace longhaul
