@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
@@ -76,6 +78,7 @@ void prepare_requests(ClusterRun& run, const SessionTasks& tasks) {
 std::vector<std::string> ClusterRun::tasks() const {
   std::vector<std::string> names;
   for (const Part& part : parts) names.push_back(part.task);
+  std::sort(names.begin(), names.end());
   return names;
 }
 

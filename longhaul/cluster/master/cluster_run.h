@@ -32,7 +32,7 @@ struct ClusterRun {
 
   bool is_joint() const { return commits > 1; }
   bool writes() const { return commits > 0; }
-  std::vector<std::string> tasks() const;
+  std::vector<std::string> tasks() const;  // sorted
 };
 
 struct ClusterRunOptions {

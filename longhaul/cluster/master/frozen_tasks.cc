@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "longhaul/cluster/transport/call_group.h"
@@ -18,11 +17,6 @@ std::string new_id() {
   return fmt::format("{:016x}", new_incarnation());
 }
 
-std::vector<std::string> sorted(std::vector<std::string> tasks) {
-  std::sort(tasks.begin(), tasks.end());
-  return tasks;
-}
-
 // False: another snapshot has the task's gate.
 bool add_steps_of(const Message& reply, std::vector<std::set<int64_t>>* committed) {
   const auto frozen = header_of<proto::FreezeReply>(reply, "Freeze");
@@ -33,7 +27,7 @@ bool add_steps_of(const Message& reply, std::vector<std::set<int64_t>>* committe
 }  // namespace
 
 FrozenTasks::FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen)
-    : tasks_(std::move(tasks)), frozen_(sorted(std::move(frozen))), id_(new_id()) {}
+    : tasks_(std::move(tasks)), frozen_(std::move(frozen)), id_(new_id()) {}
 
 FrozenTasks::~FrozenTasks() {
   open();

@@ -23,7 +23,7 @@ class FrozenTasks {
  public:
   static constexpr Seconds kLease{10};
 
-  FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen);
+  FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen);  // sorted
   // Opens the gates, and releases what the tasks have taken, unless keep(); does not wait for it.
   ~FrozenTasks();
   FrozenTasks(const FrozenTasks&) = delete;
@@ -49,8 +49,8 @@ class FrozenTasks {
   void resolve(const Committed& committed, const WaitLimits& limits);
 
   const std::shared_ptr<SessionTasks> tasks_;
-  const std::vector<std::string> frozen_;  // sorted
-  std::string id_;                         // a new one for each attempt
+  const std::vector<std::string> frozen_;
+  std::string id_;  // a new one for each attempt
   bool is_frozen_ = false;
 };
 

@@ -209,9 +209,8 @@ bool StepGate::is_left_to(const std::string& id, Seconds until) {
   for (drop_expired(); !leases_.empty() && !leases_.contains(id); drop_expired()) {
     const Seconds now = clock_.now();
     if (now >= until) return false;
-    const Seconds end = leases_.begin()->second.end;
-    clock_.wait_for(changed_, mutex_,
-                    std::min(until, end) - now);  // wait: for the other's take, its lease, the caller's time
+    const Seconds left = std::min(until, leases_.begin()->second.end) - now;
+    clock_.wait_for(changed_, mutex_, left);  // wait: for the other's take, the end of its lease, or the caller's time
   }
   return true;
 }
