@@ -10,9 +10,8 @@ namespace longhaul {
 
 // Tasks whose gates are shut for a snapshot, so that their variables are those of one moment: between two steps, on all
 // of them. No step of several tasks is half done then: what one of them has committed is committed on the others, past
-// the gate. Steps wait for some round trips, whatever the model's size. One snapshot at a time has a gate: the gates
-// are shut at once, and if another snapshot has one of them, in the order of the tasks' names, so that none waits for
-// one that waits for it.
+// the gate. Steps wait for some round trips, whatever the model's size. One snapshot at a time has a gate: if another
+// has one, all are shut in the order of their tasks, so that none waits for one that waits for it.
 //
 //   FrozenTasks frozen(tasks, run.tasks());
 //   frozen.freeze(limits);
@@ -30,8 +29,7 @@ class FrozenTasks {
   FrozenTasks& operator=(const FrozenTasks&) = delete;
 
   // Throws the error of a task, or DeadlineExceededError, which names it: a step stayed inside the gate for kLease.
-  // AbortedError: the session is lost. UnavailableError: a gate was shut for too long, or another snapshot had one for
-  // kLease; freeze others.
+  // AbortedError: the session is lost. UnavailableError: a gate was shut for too long, or is another's; try again.
   void freeze(const WaitLimits& limits);
   // The tasks have opened their gates themselves, and hold nothing.
   void keep() { is_frozen_ = false; }
