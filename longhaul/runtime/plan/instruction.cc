@@ -92,7 +92,7 @@ AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> i
       movable_(inputs_.size(), false),
       first_buffer_(first_buffer),
       draw_(draw),
-      out_(find_out_overload(this->op().type(), call_.op.schema())) {}
+      out_(bind_out_call(this->op().type(), call_)) {}
 
 void AtenInstruction::allow_move(int slot) {
   mark_single_use(inputs_, slot, &movable_);
@@ -102,7 +102,8 @@ void AtenInstruction::run(Frame& frame, SessionState&) const {
   frame.stack.clear();
   if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
   const bool into_buffers = out_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
-  for (const AtenArgument& argument : call_.arguments) push_argument(argument, frame);
+  for (const AtenArgument& argument : (into_buffers ? out_->arguments : call_.arguments))
+    push_argument(argument, frame);
   if (into_buffers) push_buffers(frame);
   try {
     (into_buffers ? out_->op : call_.op).callBoxed(&frame.stack);
@@ -152,7 +153,6 @@ void AtenInstruction::push_argument(const AtenArgument& argument, Frame& frame) 
 }
 
 void AtenInstruction::push_buffers(Frame& frame) const {
-  for (const c10::IValue& constant : out_->constants) frame.stack.push_back(constant);
   for (int i = 0; i < op().num_outputs(); ++i) {
     at::Tensor& buffer = frame.buffers[static_cast<size_t>(first_buffer_ + i)];
     if (!VariableSlot::exclusive(buffer)) buffer = at::empty({0}, buffer.options());

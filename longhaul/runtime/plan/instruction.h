@@ -175,7 +175,7 @@ class AtenInstruction : public Instruction {
   std::vector<bool> movable_;
   const int first_buffer_;
   const std::optional<size_t> draw_;
-  const std::optional<OutOverload> out_;
+  const std::optional<OutCall> out_;
 };
 
 }  // namespace longhaul
