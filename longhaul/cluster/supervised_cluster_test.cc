@@ -169,7 +169,7 @@ Tensor first_draw(SupervisedCluster& cluster, const std::string& task, bool is_c
   const Variable step = ops::create_global_step(root.with_device("/job:ps/task:0"));
   const Output noise = ops::randn(root, {4}, kFloat, "noise");
   SessionManager manager({.graph = &graph,
-                          .ready_op = ops::report_uninitialized_variables(root, global_variables(graph)),
+                          .ready_op = ops::report_uninitialized_variables(root, ops::global_variables(graph)),
                           .coordinator = Coordinator({.clock = &cluster.clock()})});
   const auto session = is_chief ? manager.prepare_session({.master = task, .init_op = step.initializer()})
                                 : manager.wait_for_session(task, {}, Seconds{60});
