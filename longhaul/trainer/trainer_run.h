@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/loop_position.h"
 #include "longhaul/trainer/step_log.h"
@@ -36,10 +37,12 @@ class TrainerRun {
 
   double validate(const std::function<double()>& evaluate, std::string_view name);
   void after_every(int64_t n, std::function<void()> action);
+  void publish_weights(NewestWeights& newest, int64_t every_n_steps);
 
  private:
   SupervisorOptions supervisor_options();
   void in_session(Session& session, const std::function<void()>& body);
+  std::vector<std::unique_ptr<WeightsPublisher>> begin_to_publish(Session& session);
   void tell_if_finished() const;
   void after_step(int64_t step);
   void take_metric(double metric);
@@ -58,6 +61,7 @@ class TrainerRun {
   std::vector<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
   std::optional<double> metric_;                                    // of the step under way, for its checkpoint
   std::optional<Progress> progress_;
+  std::vector<std::pair<NewestWeights*, int64_t>> published_;  // and how often
   std::unique_ptr<Supervisor> supervisor_;
   Session* session_ = nullptr;
 };
