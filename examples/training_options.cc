@@ -30,13 +30,25 @@ void refuse_empty_values(const std::vector<std::string>& arguments) {
 
 // Those that all trainings have.
 template <typename Options>
-void add_common_flags(CLI::App& app, Options& options) {
-  options.data_dir = kFashionMnistDirectory;
-  app.add_option("--data_dir", options.data_dir, "Directory of the dataset");
+void add_run_flags(CLI::App& app, Options& options) {
   app.add_option("--logdir", options.logdir, "Directory for checkpoints and TensorBoard files");
   app.add_option("--steps", options.steps, "The global step at which to stop")->check(CLI::NonNegativeNumber);
   app.add_option("--save_model_secs", options.save_model_secs, "Seconds between checkpoints; 0: only the last")
       ->check(CLI::NonNegativeNumber);
+}
+
+// Those of all trainings on the dataset.
+template <typename Options>
+void add_common_flags(CLI::App& app, Options& options) {
+  options.data_dir = kFashionMnistDirectory;
+  app.add_option("--data_dir", options.data_dir, "Directory of the dataset");
+  add_run_flags(app, options);
+}
+
+void add_flags(CLI::App& app, SelfPlayOptions& options) {
+  add_run_flags(app, options);
+  app.add_option("--actors", options.actors, "Threads that play; 0: the trainer plays itself, and resumes exactly")
+      ->check(CLI::Range(0, 64));
 }
 
 void add_flags(CLI::App& app, PlainOptions& options) {
@@ -117,6 +129,10 @@ Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv) {
 
 Parsed<PlainOptions> parse_plain_options(int argc, char** argv) {
   return parse<PlainOptions>(argc, argv, "Trains a small network of plain libtorch on Fashion-MNIST.");
+}
+
+Parsed<SelfPlayOptions> parse_self_play_options(int argc, char** argv) {
+  return parse<SelfPlayOptions>(argc, argv, "Learns tic-tac-toe by playing against itself.");
 }
 
 }  // namespace longhaul::examples

@@ -43,6 +43,14 @@ struct PlainOptions {
   double save_model_secs = 30;
 };
 
+// What that of the self-play training says.
+struct SelfPlayOptions {
+  std::string logdir = "runs/self_play";
+  int64_t steps = 3000;  // the global step at which to stop
+  double save_model_secs = 30;
+  int actors = 2;  // threads that play; 0: the trainer plays itself
+};
+
 // The options, or the status to exit with at once: 0 after --help, 2 after wrong usage, which is told on stderr.
 template <typename Options>
 struct Parsed {
@@ -52,5 +60,6 @@ struct Parsed {
 Parsed<TrainingOptions> parse_options(int argc, char** argv);
 Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv);
 Parsed<PlainOptions> parse_plain_options(int argc, char** argv);
+Parsed<SelfPlayOptions> parse_self_play_options(int argc, char** argv);
 
 }  // namespace longhaul::examples

@@ -7,6 +7,7 @@
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"
 #else
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/binding/module_state_dict.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/trainer/trainer.h"

@@ -36,7 +36,8 @@ std::string form_of(DType dtype, const Shape& shape) {
 // How a file and a module fit together.
 class Comparison {
  public:
-  Comparison(const ModuleTensors& module, const StateDict& file) {
+  Comparison(const ModuleTensors& module, const StateDict& file, std::string place = "the file")
+      : place_(std::move(place)) {
     std::set<std::string> missing;
     for (const auto& [name, tensor] : module) missing.insert(name);
     for (const auto& [name, tensor] : file) {
@@ -69,8 +70,8 @@ class Comparison {
     const DType dtype = dtype_of(own.scalar_type());
     const bool converts = is_floating(dtype) && is_floating(tensor.dtype());
     if (tensor.shape() != shape_of(own) || (tensor.dtype() != dtype && !converts)) {
-      different_.push_back(fmt::format("{} is {} in the file, {} in the module", name,
-                                       form_of(tensor.dtype(), tensor.shape()), form_of(dtype, shape_of(own))));
+      different_.push_back(fmt::format("{} is {} in {}, {} in the module", name,
+                                       form_of(tensor.dtype(), tensor.shape()), place_, form_of(dtype, shape_of(own))));
     } else if (tensor.dtype() != dtype) {
       converted_.push_back(name);
     }
@@ -78,8 +79,8 @@ class Comparison {
 
   std::string all() const {
     std::vector<std::string> parts;
-    if (!missing_.empty()) parts.push_back("missing in the file: " + first_names(missing_));
-    if (!unexpected_.empty()) parts.push_back("unexpected in the file: " + first_names(unexpected_));
+    if (!missing_.empty()) parts.push_back(fmt::format("missing in {}: {}", place_, first_names(missing_)));
+    if (!unexpected_.empty()) parts.push_back(fmt::format("unexpected in {}: {}", place_, first_names(unexpected_)));
     if (!different_.empty()) parts.push_back(first_names(different_));
     return fmt::format("{}", fmt::join(parts, "; "));
   }
@@ -99,6 +100,7 @@ class Comparison {
     return missing_.empty() && unexpected_.empty() ? "" : ". StateDictMatch::kCommon loads what both have";
   }
 
+  const std::string place_;
   std::vector<std::string> missing_, unexpected_, different_, converted_;
   bool has_common_ = false;
 };
@@ -113,6 +115,19 @@ void warn_if_bound(const ModuleTensors& tensors, const std::string& path) {
       "a restart would replace them again: call load_state_dict before torch_training, so that a run's own checkpoint "
       "takes precedence",
       path);
+}
+
+// Returns those that the module has.
+StateDict copy_into(const ModuleTensors& own, const StateDict& tensors) {
+  const at::NoGradGuard no_grad;
+  StateDict copied;
+  for (const auto& [name, tensor] : tensors) {
+    const auto found = own.find(name);
+    if (found == own.end()) continue;
+    found->second.copy_(to_aten(tensor));
+    copied.emplace_back(name, tensor);
+  }
+  return copied;
 }
 
 }  // namespace
@@ -132,18 +147,31 @@ StateDictReport load_state_dict(torch::nn::Module& module, const std::string& pa
   const StateDict file = load_state_dict(path, options, files);
   const ModuleTensors own = own_tensors(module);
   Comparison(own, file).check(path, match);
-  const at::NoGradGuard no_grad;
   StateDictReport report;
-  for (const auto& [name, tensor] : file) {
-    const auto found = own.find(name);
-    if (found == own.end()) continue;
-    found->second.copy_(to_aten(tensor));
+  for (const auto& [name, tensor] : copy_into(own, file)) {
     report.names.push_back(name);
     report.bytes += tensor.size_bytes();
   }
   std::sort(report.names.begin(), report.names.end());
   warn_if_bound(own, path);
   return report;
+}
+
+void load_state_dict(torch::nn::Module& module, const StateDict& tensors, StateDictMatch match) {
+  const ModuleTensors own = own_tensors(module);
+  Comparison(own, tensors, "the state dict").check("the state dict", match);
+  copy_into(own, tensors);
+  warn_if_bound(own, "a state dict");
+}
+
+StateDict state_dict(const torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
+  StateDict tensors;
+  for (const auto& [name, tensor] : own_tensors(module)) {
+    check_can_be_kept(name, tensor);
+    tensors.emplace_back(name, to_tensor(tensor.detach().cpu().clone(at::MemoryFormat::Contiguous)));
+  }
+  return tensors;
 }
 
 }  // namespace longhaul

@@ -45,4 +45,17 @@ StateDictReport load_state_dict(torch::nn::Module& module, const std::string& pa
                                 const StateDictOptions& options = {}, StateDictMatch match = StateDictMatch::kStrict,
                                 FileSystem& files = FileSystem::real());
 
+// The same from memory: what state_dict() has returned, or the tensors of published weights (NewestWeights), for a
+// thread's own copy of the module:
+//
+//   load_state_dict(*net, weights->tensors);
+//
+// Only copies; no file is read, and nothing is logged if all fits.
+void load_state_dict(torch::nn::Module& module, const StateDict& tensors,
+                     StateDictMatch match = StateDictMatch::kStrict);
+
+// The module's parameters and buffers by PyTorch's names, as copies that later steps do not change. The module must not
+// change meanwhile. InvalidArgumentError: one has a dtype or a layout that longhaul::Tensor lacks.
+StateDict state_dict(const torch::nn::Module& module);
+
 }  // namespace longhaul

@@ -175,5 +175,22 @@ TEST_F(ModuleStateDict, ADictInADictIsAskedFor) {
   EXPECT_THAT(told(small_net()), HasSubstr("The file has dicts in its dict (model): the option `dict` chooses one"));
 }
 
+TEST_F(ModuleStateDict, FromMemoryItIsTheSame) {
+  const StateDict weights = state_dict(*net_);
+  {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& tensor : net_->parameters()) tensor.zero_();
+  }
+  torch::nn::Sequential other = small_net();
+  load_state_dict(*other, weights);
+  EXPECT_TRUE(same(other, expected_));
+  torch::nn::Sequential wider = small_net(5);
+  const std::vector<at::Tensor> before = copies_of(wider);
+  const std::string told = error_of<InvalidArgumentError>([&] { load_state_dict(*wider, weights); });
+  EXPECT_THAT(told, AllOf(HasSubstr("the state dict does not fit the module"),
+                          HasSubstr("0.weight is float[3,2] in the state dict, float[3,5] in the module")));
+  EXPECT_TRUE(same(wider, before));
+}
+
 }  // namespace
 }  // namespace longhaul

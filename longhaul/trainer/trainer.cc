@@ -158,6 +158,13 @@ void Trainer::after_every(int64_t n, std::function<void()> action) {
   run_->after_every(n, std::move(action));
 }
 
+void Trainer::publish_weights(NewestWeights& newest, int64_t every_n_steps) {
+  if (run_->supervisor() != nullptr) {
+    throw FailedPreconditionError("Trainer::publish_weights() was called after run()");
+  }
+  run_->publish_weights(newest, every_n_steps);
+}
+
 void Trainer::finish(const std::string& reason) {
   run_->position().change([&](LoopPosition::Values& values) {
     values.finished = true;

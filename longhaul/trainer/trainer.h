@@ -19,6 +19,7 @@
 #include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/graph/graph.h"
 #include "longhaul/train/journal/save_interval.h"
+#include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor.h"
 #include "longhaul/trainer/checked_run.h"
@@ -209,6 +210,12 @@ class Trainer {
   // Calls `action` between two steps, after every n-th one. There it may do what a step cannot: save, run the session.
   // What it changes in the module is not repeated by a restart. InvalidArgumentError: n < 1.
   void after_every(int64_t n, std::function<void()> action);
+
+  // Publishes the weights during run() for other threads: those with which it begins, and new ones after every n-th
+  // step, taken as a checkpoint is, while training continues (WeightsPublisher). Load them into a copy of the module:
+  // load_state_dict(*copy, weights->tensors). `newest` is closed at the end of run(), and outlives the Trainer. Before
+  // run(). InvalidArgumentError: n < 1. FailedPreconditionError: there was a run already.
+  void publish_weights(NewestWeights& newest, int64_t every_n_steps = 1);
 
   // The run is complete: no loop makes another step, not even after a restart. The log says why.
   void finish(const std::string& reason);

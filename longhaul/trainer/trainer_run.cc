@@ -86,6 +86,7 @@ void TrainerRun::in_session(Session& session, const std::function<void()>& body)
   log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step());
   if (options_.progress) progress_.emplace(loops_.step());
   tell_if_finished();
+  const auto publishers = begin_to_publish(session);  // they end once no step is under way
   try {
     body();
     loops_.end_run();
@@ -127,6 +128,25 @@ void TrainerRun::after_step(int64_t step) {
 void TrainerRun::after_every(int64_t n, std::function<void()> action) {
   if (n < 1) throw InvalidArgumentError(fmt::format("Trainer::after_every({}, ...): want at least 1 step", n));
   actions_.emplace_back(n, std::move(action));
+}
+
+void TrainerRun::publish_weights(NewestWeights& newest, int64_t every_n_steps) {
+  if (every_n_steps < 1) {
+    throw InvalidArgumentError(fmt::format("Trainer::publish_weights(..., {}): want at least 1 step", every_n_steps));
+  }
+  published_.emplace_back(&newest, every_n_steps);
+}
+
+std::vector<std::unique_ptr<WeightsPublisher>> TrainerRun::begin_to_publish(Session& session) {
+  std::vector<std::unique_ptr<WeightsPublisher>> publishers;
+  for (const auto& [newest, every] : published_) {
+    publishers.push_back(std::make_unique<WeightsPublisher>(
+        *newest,
+        WeightsPublisherOptions{
+            .variables = loop_.training().model, .global_step = loop_.training().global_step, .every_n_steps = every}));
+    publishers.back()->begin(session);
+  }
+  return publishers;
 }
 
 // While the module is as the last step left it, training does not mind how long this takes: a checkpoint may be saved.

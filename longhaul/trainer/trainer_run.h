@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/loop_position.h"
 #include "longhaul/trainer/step_log.h"
@@ -37,10 +38,12 @@ class TrainerRun {
   double validate(const std::function<double()>& evaluate, std::string_view name);
   void after_every(int64_t n, std::function<void()> action);
   void preempt_after(int64_t step) { stop_step_ = step; }  // as a signal at the end of that step does
+  void publish_weights(NewestWeights& newest, int64_t every_n_steps);
 
  private:
   SupervisorOptions supervisor_options();
   void in_session(Session& session, const std::function<void()>& body);
+  std::vector<std::unique_ptr<WeightsPublisher>> begin_to_publish(Session& session);
   void tell_if_finished() const;
   void after_step(int64_t step);
   void take_metric(double metric);
@@ -60,6 +63,7 @@ class TrainerRun {
   int64_t stop_step_ = -1;                                          // preempt_after()
   std::optional<double> metric_;                                    // of the step under way, for its checkpoint
   std::optional<Progress> progress_;
+  std::vector<std::pair<NewestWeights*, int64_t>> published_;  // and how often
   std::unique_ptr<Supervisor> supervisor_;
   Session* session_ = nullptr;
 };

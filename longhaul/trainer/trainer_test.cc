@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "longhaul/binding/module_state_dict.h"
 #include "longhaul/checkpoint.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/trainer/trainer_fixture.h"
@@ -18,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST_F(TrainerTest, StepsThatAreCutAnywhereEndWithTheSameBytes) {
   expect_exact(
@@ -354,6 +356,96 @@ TEST_F(TrainerTest, TheLossIsWrittenForTensorBoard) {
   for (const auto& file : std::filesystem::directory_iterator(place))
     has_events |= file.path().filename().string().find("tfevents") != std::string::npos;
   EXPECT_TRUE(has_events);
+}
+
+// Whose weight is the number of its steps, in each element.
+struct Counting {
+  torch::nn::Linear net{torch::nn::LinearOptions(1000, 100).bias(false)};
+  torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(1)};
+  Counting() {
+    const torch::NoGradGuard no_grad;
+    net->weight.zero_();
+  }
+  torch::Tensor step() {
+    optimizer.zero_grad();
+    const torch::Tensor loss = -net->weight.sum();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  }
+};
+
+TEST_F(TrainerTest, PublishesWholeWeightsOfOneStepWhileItTrains) {
+  Counting counting;
+  NewestWeights newest;
+  Trainer trainer(fresh("run"), counting.net, counting.optimizer, {.save_model_secs = Seconds{0}, .progress = false});
+  trainer.publish_weights(newest, 10);
+  std::vector<int64_t> steps;
+  std::thread reader([&] {
+    std::shared_ptr<const Weights> weights, newer;
+    torch::nn::Linear copy(torch::nn::LinearOptions(1000, 100).bias(false));
+    while ((newer = newest.wait_for_newer(weights, Seconds{60}))) {
+      weights = newer;
+      load_state_dict(*copy, weights->tensors);
+      EXPECT_TRUE(torch::all(copy->weight == static_cast<double>(weights->step)).item<bool>()) << weights->step;
+      steps.push_back(weights->step);
+    }
+  });
+  EXPECT_EQ(trainer.run(400, [&](int64_t) { return counting.step(); }), 0);
+  reader.join();
+  EXPECT_TRUE(newest.is_closed());
+  ASSERT_THAT(steps, Not(IsEmpty()));
+  EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
+  EXPECT_EQ(steps.back(), 400);  // what is due at the end is still published
+}
+
+TEST_F(TrainerTest, EachRunPublishesAnewFromWhereItBegins) {
+  const std::string place = fresh("run");
+  for (const int64_t first : {0, 30}) {
+    Counting counting;
+    NewestWeights newest;
+    Trainer trainer(place, counting.net, counting.optimizer, {.save_model_secs = Seconds{0}, .progress = false});
+    trainer.publish_weights(newest, 1000);
+    EXPECT_EQ(trainer.run([&] {
+      const auto weights = newest.wait_for_newer(nullptr, Seconds{60});
+      ASSERT_NE(weights, nullptr);
+      EXPECT_EQ(weights->step, first);
+      EXPECT_EQ(weights->version, 1);
+      for (const int64_t step : trainer.steps(first + 30))
+        trainer.log("loss", (static_cast<void>(step), counting.step()));
+    }),
+              0);
+    EXPECT_THROW(trainer.publish_weights(newest, 1), FailedPreconditionError);
+  }
+}
+
+// As self-play does, whose games come from readers: a snapshot would wait for the step.
+TEST_F(TrainerTest, TheFirstStepMayWaitForTheFirstWeights) {
+  Counting counting;
+  NewestWeights newest;
+  Trainer trainer(fresh("run"), counting.net, counting.optimizer, {.save_model_secs = Seconds{0}, .progress = false});
+  trainer.publish_weights(newest, 1);
+  EXPECT_EQ(trainer.run(3,
+                        [&](int64_t) {
+                          EXPECT_NE(newest.wait_for_newer(nullptr, Seconds{60}), nullptr);
+                          return counting.step();
+                        }),
+            0);
+}
+
+TEST_F(TrainerTest, PublishingEndsWithAnErrorToo) {
+  Counting counting;
+  NewestWeights newest;
+  Trainer trainer(fresh("run"), counting.net, counting.optimizer, {.save_model_secs = Seconds{0}, .progress = false});
+  EXPECT_THROW(trainer.publish_weights(newest, 0), InvalidArgumentError);
+  trainer.publish_weights(newest, 1);
+  EXPECT_EQ(trainer.run(10,
+                        [&](int64_t step) {
+                          if (step == 5) throw std::runtime_error("the loss is not a number");
+                          return counting.step();
+                        }),
+            1);
+  EXPECT_TRUE(newest.is_closed());
 }
 
 }  // namespace
