@@ -12,6 +12,7 @@
 #include "benchmarks/cluster_model.h"
 #include "benchmarks/cluster_servers.h"
 #include "benchmarks/disk_limit.h"
+#include "longhaul/grpc/tcp_proxy_fixture.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -39,7 +40,7 @@ Seconds time_of_loss(const std::function<void()>& step) {
   } catch (const Error&) {
     return Clock::real().now();
   }
-  throw std::runtime_error(fmt::format("no step has failed in {} s, though the ps was killed", kLongest.count()));
+  throw std::runtime_error(fmt::format("no step has failed in {} s, though the ps is away", kLongest.count()));
 }
 
 double kill_noticed_seconds() {
@@ -63,6 +64,34 @@ double kill_noticed_seconds() {
     thrown = time_of_loss([&] { step(images, labels); });
   }
   return (thrown - killed).count();
+}
+
+// The ps is reached by a line that is cut, without a word to either end. The limits are the default ones.
+double cut_noticed_seconds() {
+  ClusterAddresses at = free_cluster(1, 1);
+  const std::string listens = at.ps[0];
+  TcpProxy line(std::stoi(listens.substr(listens.rfind(':') + 1)));
+  at.ps[0] = fmt::format("127.0.0.1:{}", line.port());
+  const Server ps(at.spec(), {.job_name = "ps", .task_index = 0, .listen = listens});
+  const auto worker = serve_task(at, "worker", 0);
+  Graph graph;
+  const Scope there = Scope(graph).with_device("/job:ps/task:0");
+  const Variable count = ops::variable(there, "count", Tensor::scalar(0.f));
+  const Operation add = ops::assign_add(there, count, ops::constant(there, 1.f)).op();
+  const auto session = new_session(worker->target(), graph);
+  session->run(count.initializer());
+  const Callable step = session->make_callable(add);
+  for (int i = 0; i < 100; ++i) step();
+  Seconds cut{0}, thrown{0};
+  {
+    const std::jthread cutter([&] {
+      cut = Clock::real().now();
+      line.cut(true, true);
+    });
+    thrown = time_of_loss([&] { step(); });
+  }
+  line.mend();  // so that both servers end without a wait
+  return (thrown - cut).count();
 }
 
 // From the start of a worker that was killed to the end of its first step.
@@ -167,6 +196,13 @@ void add_cluster_recovery_rows(std::vector<Row>& rows) {
                   .bound = Bound::kAtMost,
                   .sample = [] { return Pair{kill_noticed_seconds(), 0.2}; },
                   .samples = 9});
+  rows.push_back({.name = "cluster/cut_noticed",
+                  .what = "from the cut of the line to a ps until the worker's run throws, compared with 3.5 s",
+                  .unit = "s",
+                  .goal = 1,
+                  .bound = Bound::kAtMost,
+                  .sample = [] { return Pair{cut_noticed_seconds(), 3.5}; },
+                  .samples = 5});
   rows.push_back({.name = "cluster/worker_back",
                   .what = "from a worker's start after its kill to its first step, compared with an empty program with "
                           "libtorch",

@@ -59,6 +59,13 @@ class ClusterExampleTest : public ::testing::Test {
     return 0;
   }
 
+  // Of the checkpoint that the log says was restored; -1: none.
+  static int64_t restored_step(const std::string& log) {
+    std::smatch match;
+    static const std::regex line(R"(Restored model from \S+-(\d+)\n)");
+    return std::regex_search(log, match, line) ? std::stoll(match[1]) : -1;
+  }
+
   std::string directory_;
 };
 
@@ -114,6 +121,37 @@ TEST_F(ClusterExampleTest, GoesOnAfterEachTaskHasBeenKilled) {
       << "started, without its ps, killed, to the end";
 }
 
+// By SIGTERM, as Slurm and Kubernetes ask, one after the other.
+TEST_F(ClusterExampleTest, TasksThatAreAskedToStopGoWithoutALoss) {
+  const auto tasks = cluster(1'000'000'000);
+  tasks->start_all();
+  for (const char* task : {"chief-0", "worker-0", "worker-1"}) {
+    ASSERT_TRUE(tasks->trains(task)) << task << "\n" << tasks->everything();
+  }
+
+  tasks->process("worker-1").send(SIGTERM);
+  EXPECT_EQ(tasks->process("worker-1").wait(), 75) << tasks->everything();
+  const int saves = tasks->times_logged("chief-0", " was saved: step ");
+  ASSERT_TRUE(tasks->logs("chief-0", " was saved: step ", saves + 2)) << "the others train on\n" << tasks->everything();
+  for (const char* task : {"chief-0", "worker-0", "worker-1"}) {
+    EXPECT_THAT(tasks->process(task).errors(), Not(HasSubstr("the session was lost"))) << task;
+  }
+
+  const int64_t before = step_of_checkpoint(newest_checkpoint());
+  tasks->process("ps-1").send(SIGTERM);
+  EXPECT_EQ(tasks->process("ps-1").wait(), 0) << tasks->everything();
+  const int64_t saved = step_of_checkpoint(newest_checkpoint());
+  EXPECT_GT(saved, before) << "nothing was saved before it went\n" << tasks->everything();
+  EXPECT_THAT(tasks->process("ps-1").errors(), HasSubstr("sessions save the model"));
+  tasks->start("ps-1");
+  ASSERT_TRUE(tasks->logs("chief-0", "Restored model from ")) << tasks->everything();
+  EXPECT_GE(restored_step(tasks->process("chief-0").errors()), saved);
+  tasks->start("worker-1");
+  EXPECT_TRUE(tasks->trains("worker-1")) << tasks->everything();
+  EXPECT_EQ(tasks->stop_all(), 75) << tasks->everything();
+  expect_of_one_moment(newest_checkpoint());
+}
+
 TEST_F(ClusterExampleTest, AloneItTrainsInOneProcess) {
   Process alone({CLUSTER_PROGRAM, "--logdir=" + logdir(), "--steps=20"}, directory_ + "/alone");
   ASSERT_EQ(alone.wait(), 0) << alone.errors();
@@ -133,7 +171,8 @@ TEST_F(ClusterExampleTest, OneCommandTrainsWithFiveProcesses) {
                  directory_ + "/script");
   ASSERT_EQ(script.wait(), 0) << script.output() << script.errors();
   EXPECT_THAT(script.output(), AllOf(HasSubstr("chief-0  | done step="), HasSubstr("cluster: the chief is done"),
-                                     HasSubstr("worker-1 | done step=")));
+                                     HasSubstr("worker-1 | done step="),
+                                     HasSubstr("cluster: worker-0 has ended with status 137 and is started again")));
   EXPECT_GE(accuracy_of(script.output()), 0.8);
   EXPECT_GE(step_of_checkpoint(newest_checkpoint()), 3000);
 }

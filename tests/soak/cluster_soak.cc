@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "longhaul/base/error.h"
@@ -26,6 +27,7 @@ using std::chrono::steady_clock;
 using testing::ClusterProcesses;
 
 constexpr std::chrono::seconds kLongestStandstill{90};
+constexpr std::string_view kRestored = "Restored model from ";
 
 class ClusterSoak {
  public:
@@ -48,6 +50,7 @@ class ClusterSoak {
     }
     if (cluster_.stop_all() != 75) throw InternalError("the chief was stopped, but its status is not 75");
     check(newest());
+    check_nothing_left();
   }
 
   void print_table() const {
@@ -70,9 +73,13 @@ class ClusterSoak {
     if (kind < 3) victims.insert(some_task());
     if (kind == 9) victims.insert(ClusterProcesses::tasks().begin(), ClusterProcesses::tasks().end());
     pass(below(3000));
+    const int restored = restores();
     for (const std::string& task : victims) kill(task);
     pass(below(2) * below(5000));
+    const int64_t saved = step_of(newest());
     for (const std::string& task : victims) cluster_.start(task);
+    const bool keeps_log = victims.count("chief-0") == 0;  // its next start has a log of its own
+    if (keeps_log && (victims.count("ps-0") > 0 || victims.count("ps-1") > 0)) await_restore(restored, saved);
     ++faults_[victims.size() == 1 ? victims.begin()->substr(0, victims.begin()->find('-')) + " killed"
                                   : fmt::format("{} tasks killed at once", victims.size())];
   }
@@ -82,6 +89,36 @@ class ClusterSoak {
   void kill(const std::string& task) {
     ++kills_;
     if (!cluster_.kill(task)) throw InternalError(task + " had ended by itself:\n" + cluster_.everything());
+  }
+
+  int restores() const { return cluster_.times_logged("chief-0", std::string(kRestored)); }
+
+  // A model whose ps has died is set back to the newest checkpoint, not to an older one.
+  void await_restore(int before, int64_t saved) {
+    const auto end = steady_clock::now() + kLongestStandstill;
+    while (restores() <= before) {
+      if (steady_clock::now() > end) {
+        throw DeadlineExceededError(fmt::format("nothing was restored for {} s", kLongestStandstill.count()));
+      }
+      pass(50);
+    }
+    const std::string log = cluster_.process("chief-0").errors();
+    size_t at = 0;
+    for (int i = 0; i <= before; ++i) at = log.find(kRestored, at) + kRestored.size();
+    const std::string prefix = log.substr(at, log.find_first_of(" \n", at) - at);
+    if (step_of(prefix) < saved) {
+      throw DataLossError(fmt::format("{} was restored, but step {} had been saved", prefix, saved));
+    }
+    ++faults_["a ps restored from the newest checkpoint"];
+  }
+
+  // A probe of a killed process stays until it is ten minutes old.
+  void check_nothing_left() const {
+    for (const std::string& name : FileSystem::real().list(logdir())) {
+      for (const char* part : {".tempstate", ".aside"}) {
+        if (name.find(part) != name.npos) throw InternalError(fmt::format("{} was left in {}", name, logdir()));
+      }
+    }
   }
 
   // Two checkpoints more, the second of which is all of what was trained after the disturbance.

@@ -70,6 +70,24 @@ TEST_F(ServerWireTest, AClientTrainsOnAPsThroughAWorker) {  // MA-1, SS-1
   EXPECT_THAT(late.text, HasSubstr("is not found."));
 }
 
+TEST_F(ServerWireTest, TheDevicesOfAllTasksAreListed) {  // MA-5, unlike WK-1
+  wire::ListDevicesRequest request;
+  const RawReply reply = call("ListDevices", request);
+  ASSERT_EQ(reply.code, 0) << reply.text;
+  const auto devices = reply.as<wire::ListDevicesResponse>();
+  ASSERT_EQ(devices.local_device_size(), 1);
+  EXPECT_EQ(devices.local_device(0).name(), "/job:worker/replica:0/task:0/device:CPU:0");
+  ASSERT_EQ(devices.remote_device_size(), 1);
+  EXPECT_EQ(devices.remote_device(0).name(), "/job:ps/replica:0/task:0/device:CPU:0");
+  request.set_session_handle(create());
+  EXPECT_EQ(call("ListDevices", request).as<wire::ListDevicesResponse>().local_device_size(), 2) << "as TensorFlow";
+  const RawReply own = channel_.call("/tensorflow.WorkerService/GetStatus", wire::GetStatusRequest());
+  ASSERT_EQ(own.code, 0) << own.text;
+  const auto status = own.as<wire::GetStatusResponse>();
+  ASSERT_EQ(status.device_attributes_size(), 1);
+  EXPECT_EQ(status.device_attributes(0).incarnation(), devices.local_device(0).incarnation());
+}
+
 TEST_F(ServerWireTest, AResetEndsSessionsAndEmptiesAllTasks) {  // SS-3
   const std::string session = create();
   EXPECT_EQ(run(session, model_.init).code, 0);
