@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,32 @@ Pair sample_bound(const MlpShape& shape, int steps) {
       pair.beside += steps_per_second([&] { unbound->step(); }, steps / kTurns) / kTurns;
     }
   });
+  if (!std::isfinite(bound->loss()) || !std::isfinite(unbound->loss())) throw std::runtime_error("training diverged");
+  return pair;
+}
+
+// The same with a Trainer, which makes the steps in the program's own loop.
+Pair sample_trainer(const MlpShape& shape, int steps) {
+  set_intra_op_threads(1);
+  const testing::TemporaryDirectory directory;
+  const auto bound = module_mlp(shape), unbound = module_mlp(shape);
+  const auto trainer = bound->supervise(directory.path());
+  const int in_a_turn = steps / kTurns;
+  Pair pair;
+  const int status = trainer->run([&] {
+    for (int turn = 1; turn <= kTurns; ++turn) {
+      const double seconds = time_seconds([&] {
+        for ([[maybe_unused]] const int64_t step : trainer->steps(int64_t{turn} * in_a_turn)) {
+          bound->step();
+          trainer->log("loss", bound->last_loss());
+        }
+      });
+      pair.ours += in_a_turn / seconds / kTurns;
+      pair.beside += steps_per_second([&] { unbound->step(); }, in_a_turn) / kTurns;
+    }
+    if (trainer->step() != int64_t{kTurns} * in_a_turn) throw std::runtime_error("the Trainer has left steps out");
+  });
+  if (status != 0) std::rethrow_exception(trainer->error());
   if (!std::isfinite(bound->loss()) || !std::isfinite(unbound->loss())) throw std::runtime_error("training diverged");
   return pair;
 }
@@ -173,17 +200,22 @@ void add_stall_rows(std::vector<Row>& rows, const std::string& suffix, int64_t b
 }  // namespace
 
 void add_bound_rows(std::vector<Row>& rows) {
-  const auto add = [&](const std::string& name, const MlpShape& shape, int steps, double goal) {
+  const auto add = [&](const std::string& name, const char* what, double goal, const std::function<Pair()>& sample) {
     rows.push_back({.name = "bound/" + name,
-                    .what = "steps of a bound libtorch module under a Supervisor, compared with the unbound loop",
+                    .what = what,
                     .unit = "steps/s",
                     .goal = goal,
                     .forgive_noise = true,
-                    .sample = [=] { return sample_bound(shape, steps); },
+                    .sample = sample,
                     .samples = 9});
   };
-  add("mlp_784_256_128_10", {64, {784, 256, 128, 10}}, 1500, 0.99);
-  add("mlp_64_32_10", {32, {64, 32, 10}}, 10000, 0.95);
+  const MlpShape large{64, {784, 256, 128, 10}}, small{32, {64, 32, 10}};
+  const char* const bound = "steps of a bound libtorch module under a Supervisor, compared with the unbound loop";
+  add("mlp_784_256_128_10", bound, 0.99, [=] { return sample_bound(large, 1500); });
+  add("mlp_64_32_10", bound, 0.95, [=] { return sample_bound(small, 10000); });
+  const char* const own = "steps of a libtorch module in a Trainer's loop, compared with the loop without one";
+  add("trainer_mlp_784_256_128_10", own, 0.95, [=] { return sample_trainer(large, 1500); });
+  add("trainer_mlp_64_32_10", own, 0.95, [=] { return sample_trainer(small, 10000); });
   rows.push_back({.name = "bound/snapshot",
                   .what = "a snapshot of 30 million bound floats, compared with a copy of as many",
                   .unit = "ms",

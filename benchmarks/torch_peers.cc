@@ -15,6 +15,13 @@ namespace {
 constexpr double kRate = 0.01;
 constexpr int64_t kCnnBatch = 64;
 
+TrainerOptions without_progress() {
+  TrainerOptions options;
+  options.progress = false;
+  options.supervisor = [](SupervisorOptions& supervisor) { supervisor.services.save_at_end = false; };
+  return options;
+}
+
 class ModuleMlp : public BindablePeer {
  public:
   explicit ModuleMlp(const MlpShape& shape)
@@ -38,6 +45,10 @@ class ModuleMlp : public BindablePeer {
       return loss_;
     });
   }
+  std::unique_ptr<Trainer> supervise(std::string directory) override {
+    return std::make_unique<Trainer>(std::move(directory), net_, *optimizer_, without_progress());
+  }
+  const at::Tensor& last_loss() const override { return loss_; }
 
  private:
   torch::nn::Sequential net_;
@@ -69,6 +80,10 @@ class LargeAdam : public LargePeer {
     };
     return torch_training(scope, *net_, optimizer_, one, {.overlap_snapshots = overlap_snapshots});
   }
+  std::unique_ptr<Trainer> supervise(std::string directory) override {
+    return std::make_unique<Trainer>(std::move(directory), net_, optimizer_, without_progress());
+  }
+  const at::Tensor& last_loss() const override { return loss_; }
   std::vector<Step> take_steps() override { return std::exchange(steps_, {}); }
 
  private:
@@ -145,6 +160,10 @@ class ModuleCnn : public BindablePeer {
       return loss_;
     });
   }
+  std::unique_ptr<Trainer> supervise(std::string directory) override {
+    return std::make_unique<Trainer>(std::move(directory), net_, optimizer_, without_progress());
+  }
+  const at::Tensor& last_loss() const override { return loss_; }
 
  private:
   torch::nn::Sequential net_;

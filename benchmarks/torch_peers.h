@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/binding/torch_training.h"
+#include "longhaul/trainer/trainer.h"
 
 namespace longhaul::bench {
 
@@ -22,6 +22,8 @@ class TorchPeer {
 class BindablePeer : public TorchPeer {
  public:
   virtual TorchTraining bind(const Scope& scope) = 0;
+  virtual std::unique_ptr<Trainer> supervise(std::string directory) = 0;
+  virtual const at::Tensor& last_loss() const = 0;
 };
 
 // One with a square layer under Adam: their weights and state take that many bytes. Notes when its steps begin and end.
