@@ -14,6 +14,11 @@ install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_IN
 if(LONGHAUL_TOOLS)
   set_target_properties(longhaul_program PROPERTIES INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
   install(TARGETS longhaul_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS longhaul_torch_facts RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/longhaul)
+  set(made ${PROJECT_BINARY_DIR}/tools/longhaul)
+  install(FILES ${made}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${made}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME longhaul)
+  install(FILES ${made}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 # A developer's build has layers that are less optimised (LONGHAUL_COLD_OPTIONS): whoever installs it is told so.
 if(LONGHAUL_DEVELOPER)

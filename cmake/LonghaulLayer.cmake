@@ -81,6 +81,15 @@ set(LONGHAUL_ARROWS_launch base cluster/spec)
 set(LONGHAUL_ARROWS_binding base tensor io data ops session runtime checkpoint/state_dict)
 set(LONGHAUL_ARROWS_trainer base graph events ops train runtime binding)
 set(LONGHAUL_ARROWS_resume_check base tensor io checkpoint)
+set(LONGHAUL_ARROWS_console/text base)
+set(LONGHAUL_ARROWS_console/checkpoints base tensor io checkpoint/files checkpoint/bundle checkpoint/directory
+    checkpoint/safetensors checkpoint/torch_archive console/text)
+set(LONGHAUL_ARROWS_console/trainings base io train/journal console/text console/checkpoints)
+set(LONGHAUL_ARROWS_console/restarts base io console/text)
+set(LONGHAUL_ARROWS_console/events base io proto events console/text)
+set(LONGHAUL_ARROWS_console/machine base io console/text)
+set(LONGHAUL_ARROWS_console/upkeep base io checkpoint/files checkpoint/bundle checkpoint/directory
+    checkpoint/safetensors checkpoint/state_dict console/text console/checkpoints)
 set(LONGHAUL_ARROWS_testing base io session host)
 
 # Rooms between which there is never an arrow, and whose tests do not see each other either, not by way of a fixture. A

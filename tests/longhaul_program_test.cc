@@ -4,11 +4,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
 
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/cluster/security/transport_security.h"
+#include "longhaul/events/event_writer.h"
+#include "longhaul/events/summary.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/io/lock/owner_record.h"
+#include "longhaul/io/records/record.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
+#include "longhaul/train/journal/run_journal_format.h"
 #include "tests/process.h"
 
 namespace longhaul {
@@ -17,6 +30,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class LonghaulProgram : public ::testing::Test {
  protected:
@@ -85,7 +100,7 @@ TEST_F(LonghaulProgram, ReplacesNothingUnlessToldToRenew) {
 
 TEST_F(LonghaulProgram, SaysWhatItDoes) {
   EXPECT_EQ(longhaul({"--help"}), 0);
-  EXPECT_THAT(out_, AllOf(HasSubstr("certificates"), HasSubstr("Exit status: 0 done; 1 an error; 2 wrong usage")));
+  EXPECT_THAT(out_, AllOf(HasSubstr("certificates"), HasSubstr("Exit status: 0 done; 1 an error, or something")));
   EXPECT_EQ(longhaul({"certificates", "--help"}), 0);
   EXPECT_THAT(out_, AllOf(HasSubstr("--cluster"), HasSubstr("--out"), HasSubstr("--days"), HasSubstr("--renew"),
                           HasSubstr("--add-name"), HasSubstr("825")));
@@ -185,6 +200,284 @@ TEST_F(LonghaulProgram, LeavesNoSecretsToOthers) {
     struct stat info{};
     ASSERT_EQ(::stat(path("made/" + name).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 07777, name.ends_with(".crt") ? 0644u : 0600u) << name;
+  }
+}
+
+// A directory as a training leaves it, which was killed.
+class LonghaulTrainings : public LonghaulProgram {
+ protected:
+  LonghaulTrainings() {
+    files_.make_directories(path("runs/demo"));
+    save(1000, 0.25f);
+    save(2000, 0.5f);
+    CheckpointState state;
+    state.all_model_checkpoint_paths = {path("runs/demo/model.ckpt-1000"), path("runs/demo/model.ckpt-2000")};
+    state.model_checkpoint_path = path("runs/demo/model.ckpt-2000");
+    write_checkpoint_state(files_, path("runs/demo"), state);
+    write_journal();
+    write_events();
+    OwnerRecord chief{.token = std::string(32, 'a'), .process = this_process(), .since = now_ - 100, .heartbeat = now_};
+    chief.process.start_time -= 1;  // it is dead
+    chief.process.host = "train-3";
+    chief.process.pid = 4711;
+    write_owner(files_, path("runs/demo"), chief);
+  }
+
+  void save(int64_t step, float value) {
+    BundleWriter writer(files_, path("runs/demo/model.ckpt-" + std::to_string(step)));
+    writer.add("dense/bias", Tensor::of<float>(std::vector<float>(10, value)));
+    writer.add("dense/weights", Tensor::of<float>(Shape{20, 10}, weights(value)));
+    writer.add("global_step", Tensor::scalar(step));
+    writer.finish();
+  }
+  static std::vector<float> weights(float value) {
+    std::vector<float> values(200);
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = value * static_cast<float>(std::sin(static_cast<double>(i * i)));
+    }
+    return values;
+  }
+  void write_journal() {
+    using Kind = RunEvent::Kind;
+    std::string text = "longhaul run journal 1\n";
+    const auto tell = [&](Kind kind, double ago, std::optional<int64_t> step, const std::string& what = "") {
+      text += format_run_event({.kind = kind, .time = now_ - ago, .step = step, .text = what});
+    };
+    const std::string process = "process 4711 started 7 boot b host train-3";
+    tell(Kind::kBegan, 7200, std::nullopt, process);
+    tell(Kind::kInitialised, 7198, 0);
+    tell(Kind::kTraining, 7197, 1);
+    for (int i = 1; i <= 60; ++i) tell(Kind::kMark, 7197 - 60 * i, 20 * i);
+    tell(Kind::kFailed, 3500, std::nullopt, "the loss is not a number");
+    tell(Kind::kBegan, 3000, std::nullopt, process);
+    tell(Kind::kRestored, 2998, 1000, "model.ckpt-1000");
+    tell(Kind::kTraining, 2997, 1001);
+    for (int i = 1; i <= 560; ++i) tell(Kind::kMark, 2997 - 5 * i, 1001 + 2 * i);
+    write_file_atomically(files_, path("runs/demo/run.journal"), text);
+  }
+  void write_events() {
+    EventWriter writer(files_, Clock::real(), path("runs/demo"), "");
+    std::string records;
+    for (int64_t step = 0; step <= 2000; step += 10) {
+      proto::Event event;
+      event.set_wall_time(now_ - 3000 + static_cast<double>(step));
+      event.set_step(step);
+      *event.mutable_summary() = scalar_summary("loss", 2.0f / (1.0f + static_cast<float>(step) / 100.0f));
+      records += framed(event.SerializeAsString());
+    }
+    writer.append(records);
+    writer.close();
+  }
+  std::string framed(const std::string& record) {
+    const auto file = files_.create(path("record"));
+    RecordWriter(*file).write(record);
+    file->close();
+    return read_file(files_, path("record"));
+  }
+  // What it prints, of one of the commands that look; nothing may have been written.
+  nlohmann::json json_of(std::vector<std::string> arguments, int status) {
+    arguments.emplace_back("--json");
+    EXPECT_EQ(longhaul(arguments), status) << err_;
+    return nlohmann::json::parse(out_);
+  }
+
+  FileSystem& files_ = FileSystem::real();
+  const double now_ = Clock::real().wall_time();
+};
+
+TEST_F(LonghaulTrainings, ShowsHowATrainingStands) {
+  EXPECT_EQ(longhaul({"status", path("runs/demo")}), 1);
+  EXPECT_THAT(out_, AllOf(HasSubstr("runs/demo: killed"), HasSubstr("host train-3, process 4711"),
+                          HasSubstr("continues from model.ckpt-2000"), Not(HasSubstr("\x1b"))));
+  EXPECT_EQ(json_of({"status", path("runs/demo")}, 1)["directories"][0]["step"], 2121);
+  EXPECT_EQ(longhaul({"status", path("none")}), 1);
+  EXPECT_EQ(longhaul({"runs", path("runs/demo")}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("failed: the loss is not a number"), HasSubstr("0 to 1200"), HasSubstr("200")));
+  EXPECT_EQ(json_of({"runs", path("runs/demo")}, 0)["all_runs"], 2);
+}
+
+TEST_F(LonghaulTrainings, LooksAtCheckpointsAndWritesNothing) {
+  const auto before = files_.list(path("runs/demo"));
+  EXPECT_EQ(longhaul({"ls", path("runs/demo")}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("model.ckpt-1000"), HasSubstr("latest")));
+  EXPECT_EQ(longhaul({"show", path("runs/demo"), "dense/weights"}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("float[20,10]"), HasSubstr("minimum -0.49"), HasSubstr("##")));
+  EXPECT_EQ(longhaul({"verify", path("runs/demo"), "--all"}), 0) << err_;
+  EXPECT_EQ(longhaul({"diff", path("runs/demo/model.ckpt-1000"), path("runs/demo/model.ckpt-2000")}), 1);
+  EXPECT_THAT(out_, HasSubstr("3 of 3 tensors differ"));
+  EXPECT_EQ(json_of({"diff", path("runs/demo"), path("runs/demo")}, 0)["different"], 0);
+  EXPECT_EQ(longhaul({"prune", path("runs/demo"), "--keep=1"}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("would be deleted"));
+  EXPECT_EQ(longhaul({"events", path("runs/demo"), "--tag=loss", "--plot"}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("2 | *"));
+  EXPECT_EQ(files_.list(path("runs/demo")), before);
+}
+
+TEST_F(LonghaulTrainings, ChangesWhatItIsToldTo) {
+  EXPECT_EQ(longhaul({"prune", path("runs/demo"), "--keep=1", "--delete"}), 0) << err_;
+  EXPECT_EQ(json_of({"ls", path("runs/demo")}, 0)["directories"][0]["checkpoints"].size(), 1u);
+  EXPECT_EQ(longhaul({"convert", path("runs/demo"), path("demo.safetensors"), "--rename=^dense/=d."}), 0) << err_;
+  EXPECT_EQ(json_of({"show", path("demo.safetensors")}, 0)["tensors"][0]["name"], "d.bias");
+  EXPECT_EQ(longhaul({"convert", path("runs/demo"), path("demo.safetensors"), "--rename=x"}), 2);
+  EXPECT_EQ(longhaul({"convert", path("runs/demo"), path("demo.safetensors")}), 1);
+  EXPECT_THAT(err_, HasSubstr("--replace"));
+}
+
+// A command of the page, and what it prints there.
+struct ShownCommand {
+  std::string command, output;
+};
+
+std::vector<ShownCommand> commands_of_page() {
+  std::istringstream page(read_file(FileSystem::real(), LONGHAUL_COMMAND_PAGE));
+  std::vector<ShownCommand> shown;
+  std::string command, *block = nullptr;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("```")) {
+      if (block != nullptr) *block += line + "\n";
+      continue;
+    }
+    if (line == "```sh") {
+      command.clear();
+      block = &command;
+    } else if (line == "```text" && !command.empty()) {
+      shown.push_back({command, ""});
+      block = &shown.back().output;
+      command.clear();
+    } else {
+      block = nullptr;
+    }
+  }
+  return shown;
+}
+
+// The words of an output: without numbers, with their units, bars and the spaces of columns, which depend on the time
+// and the machine.
+std::string shape_of(std::string text) {
+  const std::string number = "[-+]?[0-9]+(\\.[0-9]+)?(e[-+][0-9]+)?";
+  text = std::regex_replace(text, std::regex("\\b" + number + " (bytes|kB|MB|GB)"), "SIZE");
+  text = std::regex_replace(text, std::regex("(" + number + " (s|min|h|d)\\b ?)+"), "TIME ");
+  text = std::regex_replace(text, std::regex(number), "N");
+  text = std::regex_replace(text, std::regex("(N-)+N"), "N");
+  text = std::regex_replace(text, std::regex("#+"), "#");
+  return std::regex_replace(text, std::regex(" +"), " ");
+}
+
+TEST_F(LonghaulTrainings, PrintsWhatThePageOfTheGuideShows) {
+  const std::vector<ShownCommand> shown = commands_of_page();
+  EXPECT_GE(shown.size(), 10u);
+  for (const auto& [command, output] : shown) {
+    testing::Process shell(
+        {"/bin/bash", "-c",
+         "cd " + directory_.path() + "; longhaul() { " + LONGHAUL_PROGRAM + " \"$@\"; }; " + command},
+        path("output"));
+    shell.wait();
+    EXPECT_EQ(shape_of(shell.output()), shape_of(output)) << command << "now prints:\n"
+                                                          << shell.output() << shell.errors();
+  }
+}
+
+TEST_F(LonghaulTrainings, AnErrorIsValidJsonToo) {
+  EXPECT_THAT(json_of({"show", path("none")}, 1)["error"], HasSubstr("there is no"));
+  EXPECT_THAT(err_, StartsWith("longhaul: "));
+  EXPECT_EQ(longhaul({"show", path("runs/demo"), "\x1b[2J"}), 1);
+  EXPECT_THAT(err_, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(LonghaulTrainings, EndsQuietlyWhenNobodyReads) {
+  // The shell's status of the first command: that of SIGPIPE.
+  testing::Process program({"/bin/bash", "-c",
+                            "set -o pipefail; " + std::string(LONGHAUL_PROGRAM) + " events " + path("runs/demo") +
+                                " --tag=loss --follow | head -n 1"},
+                           path("output"));
+  EXPECT_TRUE(program.runs_for(std::chrono::milliseconds(300)));
+  for (int i = 0; i < 2; ++i) {
+    write_events();
+    program.runs_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_EQ(program.wait(std::chrono::seconds(30)), 128 + SIGPIPE);
+  EXPECT_EQ(program.errors(), "");
+}
+
+TEST_F(LonghaulProgram, StartsAProgramAgain) {
+  const std::string script = "echo x >> " + path("starts") + "; [ $(wc -l < " + path("starts") + ") -ge 3 ] || exit 75";
+  EXPECT_EQ(longhaul({"run", "--pause=0.01", "--", "sh", "-c", script}), 0) << err_;
+  EXPECT_THAT(err_, AllOf(HasSubstr("exit status 75 after "), HasSubstr("3 starts in "), HasSubstr("exit status 0")));
+  EXPECT_EQ(longhaul({"run", "--json", "--", "sh", "-c", "exit 2"}), 2);
+  EXPECT_THAT(err_, HasSubstr("\"event\":\"finished\""));
+  EXPECT_EQ(longhaul({"run", "--max-restarts=0", "--", "sh", "-c", "kill -KILL $$"}), 128 + SIGKILL);
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"run"}, {"run", "true"}, {"run", "--", "./none"}, {"run", "--pause=x"}}) {
+    EXPECT_EQ(longhaul(wrong), 2);
+    EXPECT_THAT(err_, Not(IsEmpty()));
+  }
+}
+
+TEST_F(LonghaulProgram, APassedOnSignalEndsARun) {
+  testing::Process run(
+      {LONGHAUL_PROGRAM, "run", "--", "sh", "-c", "trap 'exit 75' TERM; echo ready; while :; do sleep 0.01; done"},
+      path("output"));
+  EXPECT_TRUE(run.prints("ready"));
+  run.send(SIGTERM);
+  EXPECT_EQ(run.wait(), 75);
+  EXPECT_THAT(run.errors(), HasSubstr("not started again: a stop signal was received"));
+}
+
+TEST_F(LonghaulProgram, IsFitToBeTheFirstProcessOfAContainer) {
+  // There the kernel passes no signal that it does not handle, and nobody else reaps.
+  const std::vector<std::string> unshare{"/usr/bin/unshare", "--map-root-user", "--user",      "--pid",
+                                         "--fork",           "--kill-child",    "--mount-proc"};
+  const auto contained = [&](const std::vector<std::string>& program) {
+    std::vector<std::string> command = unshare;
+    command.insert(command.end(), program.begin(), program.end());
+    return command;
+  };
+  const bool is_allowed = testing::Process(contained({"/bin/true"}), path("output")).wait() == 0;
+  LONGHAUL_NEEDS("namespaces", is_allowed, "a process may not make namespaces of its own here");
+  const std::string script =
+      "[ $PPID = 1 ] || exit 3; trap 'exit 75' TERM; (sleep 0.05 &); kill -TERM 1; while :; do sleep 0.01; done";
+  testing::Process run(contained({LONGHAUL_PROGRAM, "run", "--", "sh", "-c", script}), path("output"));
+  EXPECT_EQ(run.wait(), 75) << run.errors();
+}
+
+TEST_F(LonghaulProgram, HasAManualAndCompletion) {
+  EXPECT_EQ(longhaul({"man"}), 0);
+  EXPECT_THAT(out_, AllOf(StartsWith(".TH LONGHAUL 1"), HasSubstr(".SS longhaul status"), HasSubstr("\\-\\-json"),
+                          HasSubstr(".SS longhaul run")));
+  const std::string complete = "source <(" + std::string(LONGHAUL_PROGRAM) +
+                               " completion bash); COMP_WORDS=(longhaul \"$@\"); COMP_CWORD=$#; _longhaul; "
+                               "echo \"${COMPREPLY[@]}\"";
+  const auto completed = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command{"/bin/bash", "-c", complete, "bash"};
+    command.insert(command.end(), words.begin(), words.end());
+    testing::Process shell(command, path("output"));
+    EXPECT_EQ(shell.wait(), 0) << shell.errors();
+    return shell.output();
+  };
+  EXPECT_EQ(completed({"ver"}), "verify\n");
+  EXPECT_EQ(completed({"verify", "--a"}), "--all\n");
+  EXPECT_EQ(completed({"verify", "fi"}), "\n");
+  EXPECT_EQ(completed({"run", "--", "--m"}), "\n");
+  EXPECT_EQ(longhaul({"completion", "fish"}), 0);
+  EXPECT_THAT(out_, HasSubstr("-a status -d "));
+  EXPECT_EQ(longhaul({"completion", "tcsh"}), 2);
+}
+
+TEST_F(LonghaulProgram, ExaminesTheMachine) {
+  longhaul({"doctor", path("."), "--probe", "--json"});
+  const auto report = nlohmann::json::parse(out_);
+  std::set<std::string> subjects;
+  for (const auto& finding : report["findings"]) subjects.insert(finding["subject"]);
+  for (const std::string subject : {"io_uring", "locks", "clock source", "threads", "libtorch version"}) {
+    EXPECT_TRUE(subjects.contains(subject)) << subject << out_;
+  }
+}
+
+TEST_F(LonghaulProgram, EachCommandTeachesByExampleAndSaysItsExitStatus) {
+  for (const std::string command : {"status", "runs", "run", "events", "ls", "show", "verify", "diff", "prune",
+                                    "convert", "doctor", "resume-check"}) {
+    EXPECT_EQ(longhaul({command, "--help"}), 0);
+    EXPECT_THAT(out_, AllOf(HasSubstr("  longhaul " + command), HasSubstr("Exit status: "))) << command;
   }
 }
 

@@ -1,12 +1,13 @@
-// The program `longhaul`: what is done beside a training, a subcommand each.
+// The program `longhaul`: what is done with a training from outside, a subcommand each.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tools/reported.h"
 #include "tools/subcommands.h"
 
 namespace longhaul::tools {
@@ -18,15 +19,18 @@ int parse_and_run(CLI::App& program, int argc, const char* const* argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : 2;
+  } catch (const ExitWith& end) {
+    return end.status;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "longhaul: %s\n", error.what());
+    print_error(error.what());
     return 1;
   }
 }
 
 // Whether what follows "--" is a command of the user's.
 bool has_command(int argc, const char* const* argv) {
-  return argc > 1 && std::string_view(argv[1]) == "resume-check";
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  return name == "resume-check" || name == "run";
 }
 
 const char* const* find_dashes(int argc, const char* const* argv) {
@@ -36,12 +40,31 @@ const char* const* find_dashes(int argc, const char* const* argv) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
-  CLI::App program("Does what is done beside a training with Longhaul. Exit status: 0 done; 1 an error; 2 wrong usage.",
-                   "longhaul");
+  CLI::App program(
+      "Looks at trainings with Longhaul, and does what is done to them from outside.\nExit status: 0 done; 1 an error, "
+      "or something is wrong; 2 wrong usage.",
+      "longhaul");
   program.require_subcommand(1);
+  program.set_version_flag("--version", std::string("longhaul ") + LONGHAUL_VERSION);
   const char* const* const dashes = has_command(argc, argv) ? find_dashes(argc, argv) : argv + argc;
+  const std::vector<std::string> command(std::min(dashes + 1, argv + argc), argv + argc);
+  add_status(program);
+  add_runs(program);
+  add_run(program, command);
+  add_events(program);
+  add_ls(program);
+  add_show(program);
+  add_verify(program);
+  add_diff(program);
+  add_prune(program);
+  add_pin(program, true);
+  add_pin(program, false);
+  add_convert(program);
+  add_doctor(program);
   add_certificates(program);
-  add_resume_check(program, {std::min(dashes + 1, argv + argc), argv + argc});
+  add_resume_check(program, command);
+  add_completion(program);
+  add_man(program);
   return parse_and_run(program, static_cast<int>(dashes - argv), argv);
 }
 

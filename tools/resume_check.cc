@@ -18,7 +18,7 @@
 namespace longhaul::tools {
 namespace {
 
-constexpr char kAbout[] =
+constexpr char kAboutResumeCheck[] =
     "Runs a training program undisturbed, killed at random moments, and stopped by SIGTERM, and\n"
     "compares the newest checkpoints of the three runs tensor by tensor.\n"
     "\n"
@@ -83,7 +83,7 @@ void add_resume_check(CLI::App& program, const std::vector<std::string>& command
   options->check.seed = std::random_device{}();
   CLI::App* command =
       program.add_subcommand("resume-check", "Shows whether a training program resumes to the same bytes");
-  command->footer(kAbout);
+  command->footer(kAboutResumeCheck);
   command->add_option("--kills", options->check.kills, "How often SIGKILL ends a run; 0: no such run")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();

@@ -1,0 +1,70 @@
+#include "longhaul/console/checkpoints/checkpoint_check.h"
+
+#include "longhaul/checkpoint/state_dict/state_dict.h"
+#include "longhaul/console/checkpoints/checkpoint_fixture.h"
+
+namespace longhaul::console {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CheckpointCheckTest : public CheckpointsTest {
+ protected:
+  Report check(const std::vector<std::string>& names, bool all = false, const Progress& progress = {}) {
+    CheckOptions options{.all = all};
+    for (const std::string& name : names) options.paths.push_back(path(name));
+    return check_checkpoints(files_, options, {}, progress);
+  }
+};
+
+TEST_F(CheckpointCheckTest, AnIntactOneIsFine) {
+  write_step(1);
+  const Report report = check({"model.ckpt-1"});
+  EXPECT_TRUE(report.is_fine);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("intact  "), HasSubstr("model.ckpt-1: 2 tensors, ")));
+  EXPECT_EQ(report.json["checkpoints"][0]["state"], "intact");
+}
+
+TEST_F(CheckpointCheckTest, NamesTheDamagedTensor) {
+  write_step(1);
+  damage("model.ckpt-1.data-00000-of-00001");
+  const Report report = check({"model.ckpt-1"});
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("damaged"), HasSubstr("tensor w")));
+}
+
+TEST_F(CheckpointCheckTest, ADirectoryIsItsLatestOrAll) {
+  write_step(1);
+  write_step(2);
+  damage("model.ckpt-1.data-00000-of-00001");
+  EXPECT_TRUE(check({""}).is_fine);
+  EXPECT_FALSE(check({""}, true).is_fine);
+  EXPECT_EQ(check({""}, true).json["checkpoints"].size(), 2u);
+}
+
+TEST_F(CheckpointCheckTest, OneThatATrainingDeletesMeanwhileIsNotDamaged) {
+  write_step(1);
+  write_step(2);
+  const Report report = check({""}, true, [&](uint64_t, uint64_t) {
+    if (checkpoint_exists(files_, path("model.ckpt-2"))) remove_checkpoint(files_, path("model.ckpt-2"));
+  });
+  EXPECT_TRUE(report.is_fine) << report.text;
+  EXPECT_THAT(report.text, HasSubstr("deleted meanwhile"));
+}
+
+TEST_F(CheckpointCheckTest, WhatIsNotThereIsWrong) {
+  EXPECT_FALSE(check({"model.ckpt-1"}).is_fine);
+  EXPECT_FALSE(check({""}).is_fine) << "a backup without checkpoints is none";
+  EXPECT_FALSE(check({""}, true).is_fine);
+}
+
+TEST_F(CheckpointCheckTest, SaysThatAFormatHasNoChecksums) {
+  save_state_dict({{"w", Tensor::of<float>({1, 2})}}, path("net.safetensors"));
+  const Report report = check({"net.safetensors"});
+  EXPECT_TRUE(report.is_fine);
+  EXPECT_THAT(report.text, HasSubstr("the format has no checksums"));
+}
+
+}  // namespace
+}  // namespace longhaul::console

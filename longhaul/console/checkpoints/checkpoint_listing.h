@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/console/text/report.h"
+#include "longhaul/console/text/terminal.h"
+#include "longhaul/io/files/file.h"
+
+namespace longhaul::console {
+
+// A checkpoint in a directory, or what is left of one.
+struct ListedCheckpoint {
+  enum class State {
+    kComplete,   // all of its files are there
+    kLacksData,  // an index without all of its data files: damaged
+    kSetAside,   // found damaged by a restore or a read-back, and renamed to .corrupt
+    kNoIndex,    // data without an index: being written, or left by a crash
+  };
+  std::string prefix{};
+  std::optional<int64_t> step{};
+  State state = State::kComplete;
+  double modified_at = 0;  // seconds since 1970; 0: not known
+  uint64_t bytes = 0;      // of all of its files
+  bool is_latest = false;  // a restart takes it first
+  bool is_pinned = false;
+  std::optional<double> metric{};
+};
+
+// Sorted by step, those without a step first. Reads names, times and sizes, no contents. A checkpoint that somebody
+// removes meanwhile is left out. NotFoundError: there is no such directory.
+std::vector<ListedCheckpoint> checkpoints_in(FileSystem& files, const std::string& directory);
+
+// longhaul ls: a table for each directory.
+Report list_checkpoints(FileSystem& files, const std::vector<std::string>& directories, double now,
+                        const Terminal& terminal);
+
+}  // namespace longhaul::console

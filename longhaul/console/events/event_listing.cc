@@ -1,0 +1,187 @@
+#include "longhaul/console/events/event_listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "longhaul/console/events/directory_watch.h"
+#include "longhaul/console/events/event_values.h"
+#include "longhaul/console/text/plot.h"
+#include "longhaul/console/text/shown_text.h"
+#include "longhaul/console/text/table.h"
+#include "longhaul/console/text/times.h"
+
+namespace longhaul::console {
+namespace {
+
+constexpr size_t kMostPoints = 8192;  // of a plot; beyond that, every second one is dropped
+constexpr size_t kPlotRows = 12;
+constexpr Seconds kBetweenLooks{2};  // of --follow, where the file system tells of no changes
+
+// All that is kept of a tag.
+struct TagRecord {
+  std::string kind{};
+  uint64_t count = 0;
+  int64_t first_step = 0;
+  EventValue last{};
+  std::deque<EventValue> values{};                  // the last ones
+  std::vector<std::pair<double, double>> points{};  // of a scalar: step and number
+  uint64_t stride = 1;                              // of the scalars, each so many is a point
+};
+
+class TagRecords {
+ public:
+  TagRecords(const EventListingOptions& options) : options_(options) {}
+
+  void add(const EventValue& value) {
+    if (std::string_view(value.kind) == "start") return begin_again(value.step);
+    if (!is_wanted_tag(value.tag, options_.tag)) return;
+    TagRecord& record = records_[value.tag];
+    if (record.count++ == 0) record.first_step = value.step;
+    record.kind = value.kind;
+    record.last = value;
+    if (!options_.tag.empty()) {
+      record.values.push_back(value);
+      if (record.values.size() > options_.last) record.values.pop_front();
+    }
+    if (options_.plots && value.number && record.count % record.stride == 0) add_point(record, value);
+  }
+
+  const std::map<std::string, TagRecord>& all() const { return records_; }
+
+ private:
+  static void add_point(TagRecord& record, const EventValue& value) {
+    record.points.emplace_back(static_cast<double>(value.step), *value.number);
+    if (record.points.size() < kMostPoints) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < record.points.size(); i += 2) record.points[kept++] = record.points[i];
+    record.points.resize(kept);
+    record.stride *= 2;
+  }
+
+  // What a run made from that step on, and no checkpoint had.
+  void begin_again(int64_t step) {
+    for (auto& [tag, record] : records_) {
+      std::erase_if(record.values, [&](const EventValue& value) { return value.step >= step; });
+      std::erase_if(record.points, [&](const auto& point) { return point.first >= static_cast<double>(step); });
+    }
+  }
+
+  const EventListingOptions& options_;
+  std::map<std::string, TagRecord> records_;
+};
+
+Json to_json(const EventValue& value) {
+  Json json = {{"step", value.step}, {"time", value.time}};
+  if (value.number) {
+    json["value"] = *value.number;
+  } else {
+    json["text"] = value.text;
+  }
+  return json;
+}
+
+void list_tags(const TagRecords& records, double now, const Terminal& terminal, Report& report) {
+  Table table({{"tag"}, {"kind"}, {"values", Align::kRight}, {"steps", Align::kRight}, {"last"}, {"", Align::kRight}});
+  for (const auto& [tag, record] : records.all()) {
+    table.add({tag, record.kind, std::to_string(record.count),
+               fmt::format("{} to {}", record.first_step, record.last.step), record.last.text,
+               age_text(record.last.time, now)});
+    report.json["tags"].push_back({{"tag", tag},
+                                   {"kind", record.kind},
+                                   {"count", record.count},
+                                   {"first_step", record.first_step},
+                                   {"last", to_json(record.last)}});
+  }
+  report.text += table.text(terminal);
+}
+
+void list_values(const TagRecords& records, const Terminal& terminal, Report& report) {
+  for (const auto& [tag, record] : records.all()) {
+    Json values = Json::array();
+    Table table({{"step", Align::kRight}, {"time"}, {"value", Align::kRight}});
+    for (const EventValue& value : record.values) {
+      table.add({std::to_string(value.step), utc_text(value.time), value.text});
+      values.push_back(to_json(value));
+    }
+    report.text +=
+        fmt::format("{} ({}, {} in all)\n", painted(shown(tag), Paint::kBold, terminal), record.kind, record.count) +
+        table.text(terminal);
+    report.json["tags"].push_back(
+        {{"tag", tag}, {"kind", record.kind}, {"count", record.count}, {"values", std::move(values)}});
+  }
+}
+
+void plot_tags(const TagRecords& records, const Terminal& terminal, Report& report) {
+  for (const auto& [tag, record] : records.all()) {
+    std::vector<std::pair<double, double>> points = record.points;
+    if (record.last.number) points.emplace_back(static_cast<double>(record.last.step), *record.last.number);
+    std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::string plot = plot_text(points, kPlotRows, terminal);
+    if (plot.empty()) continue;
+    report.text += painted(shown(tag), Paint::kBold, terminal) + "\n" + plot;
+    report.json["tags"].push_back({{"tag", tag}, {"kind", record.kind}, {"points", points}});
+  }
+}
+
+}  // namespace
+
+Report list_events(FileSystem& files, const EventListingOptions& options, double now, const Terminal& terminal) {
+  EventFiles event_files(files, options.path);
+  TagRecords records(options);
+  event_files.read([&](const EventValue& value) { records.add(value); });
+  if (records.all().empty() && !options.tag.empty()) {
+    throw NotFoundError(fmt::format("no event in {} has the tag {}", options.path, options.tag));
+  }
+  Report report{.json = json_of("events")};
+  report.json["path"] = options.path;
+  report.json["files"] = event_files.count();
+  report.json["tags"] = Json::array();
+  if (options.plots) {
+    plot_tags(records, terminal, report);
+  } else if (options.tag.empty()) {
+    list_tags(records, now, terminal, report);
+  } else {
+    list_values(records, terminal, report);
+  }
+  if (records.all().empty()) report.text += fmt::format("no values in {} event files\n", event_files.count());
+  for (const std::string& problem : event_files.problems()) {
+    report.text += painted("wrong: " + shown(problem, 1000), Paint::kRed, terminal) + "\n";
+  }
+  report.json["problems"] = event_files.problems();
+  report.is_fine = event_files.problems().empty();
+  return report;
+}
+
+void follow_events(FileSystem& files, const std::string& path, const std::string& tag,
+                   const std::function<bool(const std::string& text, const Json& json)>& say) {
+  EventFiles event_files(files, path);
+  DirectoryWatch watch(files.is_directory(path) ? path : directory_name(path));
+  bool is_over = false, is_new = false;
+  size_t problems = 0;
+  while (!is_over) {
+    event_files.read([&](const EventValue& value) {
+      if (!is_new || is_over || !value.number || !is_wanted_tag(value.tag, tag)) return;
+      Json json = json_of("events");
+      json["tag"] = value.tag;
+      json.update(to_json(value));
+      is_over =
+          !say(fmt::format("{}  step {}  {} {}", utc_text(value.time), value.step, shown(value.tag), value.text), json);
+    });
+    is_new = true;
+    for (; problems < event_files.problems().size(); ++problems) {
+      const std::string& problem = event_files.problems()[problems];
+      Json json = json_of("events");
+      json["problem"] = problem;
+      is_over = !say("wrong: " + shown(problem, 1000), json) || is_over;
+    }
+    if (!is_over) watch.wait_for_change(kBetweenLooks);
+  }
+}
+
+}  // namespace longhaul::console

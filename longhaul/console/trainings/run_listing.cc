@@ -1,0 +1,120 @@
+#include "longhaul/console/trainings/run_listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/console/text/table.h"
+#include "longhaul/console/text/times.h"
+#include "longhaul/console/trainings/training_records.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
+
+namespace longhaul::console {
+namespace {
+
+using End = PastRun::End;
+
+// How it ended, as far as the journal and the chief tell.
+std::string end_of(const PastRun& run, bool is_alive) {
+  if (run.end == End::kOpen) return is_alive ? "running" : "killed";
+  return std::string(name_of_end(run.end));
+}
+
+std::string end_text(const PastRun& run, bool is_alive) {
+  const std::string end = end_of(run, is_alive);
+  return run.why.empty() ? end : fmt::format("{}: {}", end, run.why);
+}
+
+Paint paint_of(const PastRun& run, bool is_alive) {
+  if (run.end == End::kOpen && is_alive) return Paint::kGreen;
+  return run.end == End::kEnded ? Paint::kPlain : Paint::kRed;
+}
+
+std::string step_text(const std::optional<int64_t>& step) {
+  return step ? std::to_string(*step) : "?";
+}
+
+std::string steps_text(const PastRun& run) {
+  if (!run.from_step && !run.last_step) return "";
+  return fmt::format("{} to {}", step_text(run.from_step), step_text(run.last_step));
+}
+
+// The steps that the next run had to make again; nullopt: not known, or none.
+std::optional<int64_t> lost_steps(const PastRun& run, const PastRun* next) {
+  if (next == nullptr || !next->from_step || !run.last_step || *next->from_step >= *run.last_step) return {};
+  return *run.last_step - *next->from_step;
+}
+
+Json to_json(const PastRun& run, const PastRun* next, bool is_alive) {
+  return {{"run", run.number},
+          {"began", run.began},
+          {"until", run.until},
+          {"end", end_of(run, is_alive)},
+          {"why", run.why},
+          {"host", run.host},
+          {"from_step", json_or_null(run.from_step)},
+          {"last_step", json_or_null(run.last_step)},
+          {"saved_step", json_or_null(run.saved_step)},
+          {"saves", run.saves},
+          {"lost_sessions", run.lost_sessions},
+          {"lost_steps", json_or_null(lost_steps(run, next))}};
+}
+
+Json to_json(const TimeBreakdown& time) {
+  return {{"training", time.training.count()},
+          {"redone", time.redone.count()},
+          {"saving", time.saving.count()},
+          {"restoring", time.restoring.count()},
+          {"initialising", time.initialising.count()},
+          {"stopped", time.stopped.count()}};
+}
+
+}  // namespace
+
+Report list_runs(FileSystem& files, const RunListingOptions& options, double now, const Terminal& terminal) {
+  JournalRecord journal = journal_of(files, options.directory);
+  if (!journal.problem.empty()) throw DataLossError(journal.problem);
+  if (!journal.is_there) {
+    throw NotFoundError(fmt::format("{} has no journal ({}): no chief has trained there, or keep_journal is false",
+                                    options.directory, journal_path(options.directory)));
+  }
+  const bool is_alive = chief_of(files, options.directory, now).state == ChiefRecord::State::kAlive;
+  const std::vector<PastRun>& runs = journal.history.runs();
+  const size_t first = runs.size() - std::min(runs.size(), options.last);
+  Report report{.json = json_of("runs")};
+  report.json["path"] = options.directory;
+  Json& listed = report.json["runs"] = Json::array();
+  Table table({{"run", Align::kRight},
+               {"began"},
+               {"lasted", Align::kRight},
+               {"steps", Align::kRight},
+               {"saves", Align::kRight},
+               {"lost steps", Align::kRight},
+               {"end"}});
+  for (size_t i = first; i < runs.size(); ++i) {
+    const PastRun* next = i + 1 < runs.size() ? &runs[i + 1] : nullptr;
+    const bool is_newest_alive = next == nullptr && is_alive;
+    const auto lost = lost_steps(runs[i], next);
+    const double until = is_newest_alive ? std::max(now, runs[i].until) : runs[i].until;
+    table.add({std::to_string(runs[i].number), utc_text(runs[i].began), duration_text(Seconds{until - runs[i].began}),
+               steps_text(runs[i]), std::to_string(runs[i].saves), lost ? std::to_string(*lost) : "",
+               Cell(end_text(runs[i], is_newest_alive), paint_of(runs[i], is_newest_alive))});
+    listed.push_back(to_json(runs[i], next, is_newest_alive));
+  }
+  report.text = table.text(terminal);
+  const int64_t all = journal.history.sums().runs;
+  if (const auto unlisted = all - static_cast<int64_t>(runs.size() - first); unlisted > 0) {
+    report.text += fmt::format("{} earlier run{} not listed\n", unlisted, unlisted == 1 ? " is" : "s are");
+  }
+  report.text +=
+      fmt::format("{}; {} interruption{}\n", describe(journal.history.breakdown(), all),
+                  journal.history.sums().interruptions, journal.history.sums().interruptions == 1 ? "" : "s");
+  report.json["all_runs"] = all;
+  report.json["interruptions"] = journal.history.sums().interruptions;
+  report.json["seconds"] = to_json(journal.history.breakdown());
+  report.json["goodput_percent"] = journal.history.breakdown().goodput();
+  return report;
+}
+
+}  // namespace longhaul::console

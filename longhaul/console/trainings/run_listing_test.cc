@@ -1,0 +1,63 @@
+#include "longhaul/console/trainings/run_listing.h"
+
+#include "longhaul/console/trainings/training_fixture.h"
+
+namespace longhaul::console {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RunListingTest : public TrainingTest {
+ protected:
+  Report list(double now, size_t last = 64) {
+    return list_runs(files_, {.directory = directory_.path(), .last = last}, now, {});
+  }
+};
+
+TEST_F(RunListingTest, HasEachRunAndWhatItLost) {
+  train(1763721934, 1763721964, 0, 10);
+  train(1763722000, 1763722030, 200, 10);
+  tell(Kind::kFailed, 1763722031, std::nullopt, "the loss is NaN");
+  train(1763722100, 1763722130, 200, 10);
+  tell(Kind::kStopRequested, 1763722131, 501, "signal 15 (Terminated)");
+  tell(Kind::kEnded, 1763722132);
+  const Report report = list(1763723000);
+  EXPECT_THAT(report.text,
+              AllOf(HasSubstr("1  2025-11-21 10:45:34 UTC    30 s"), HasSubstr("0 to 300"), HasSubstr("100  killed\n"),
+                    HasSubstr("failed: the loss is NaN"), HasSubstr("ended: signal 15"), HasSubstr("in 3 runs: "),
+                    HasSubstr("2 interruptions")));
+  EXPECT_EQ(report.json["runs"][0]["lost_steps"], 100);
+  EXPECT_EQ(report.json["runs"][1]["end"], "failed");
+  EXPECT_EQ(report.json["all_runs"], 3);
+}
+
+TEST_F(RunListingTest, TheNewestMayBeRunning) {
+  const double now = Clock::real().wall_time();
+  train(now - 40, now - 10, 0, 10);
+  own(this_process(), now);
+  EXPECT_THAT(list(now).text, HasSubstr("running\n"));
+  EXPECT_EQ(list(now).json["runs"][0]["end"], "running");
+}
+
+TEST_F(RunListingTest, AnOpenRunWithoutAChiefWasKilledOrDied) {
+  train(1000, 1030, 0, 10);
+  EXPECT_EQ(list(2000).json["runs"][0]["end"], "killed");
+  write_file_atomically(files_, journal_path(directory_.path()) + ".crash",
+                        "longhaul crash record 1 run 1\nsignal 11\n");
+  EXPECT_EQ(list(2000).json["runs"][0]["end"], "died");
+  EXPECT_THAT(list(2000).text, HasSubstr("signal 11"));
+}
+
+TEST_F(RunListingTest, ListsTheLastOnly) {
+  for (int i = 0; i < 5; ++i) train(1000 + 100 * i, 1030 + 100 * i, 0, 10);
+  EXPECT_EQ(list(2000, 2).json["runs"].size(), 2u);
+  EXPECT_THAT(list(2000, 2).text, HasSubstr("3 earlier runs are not listed"));
+}
+
+TEST_F(RunListingTest, SaysThatThereIsNoJournal) {
+  EXPECT_THROW(list(0), NotFoundError);
+}
+
+}  // namespace
+}  // namespace longhaul::console

@@ -1,0 +1,366 @@
+#include "longhaul/console/trainings/training_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/size_text.h"
+#include "longhaul/console/text/plot.h"
+#include "longhaul/console/text/shown_text.h"
+#include "longhaul/console/text/times.h"
+#include "longhaul/train/journal/run_journal_format.h"
+
+namespace longhaul::console {
+namespace {
+
+using Kind = RunEvent::Kind;
+using Phase = RunHistory::Phase;
+
+constexpr double kRateSecs = 60;             // over which the rate is taken
+constexpr double kSilenceSecs = 60;          // of a journal that has a mark every five seconds
+constexpr double kNoStepSecs = 300;          // with the same step
+constexpr double kLateCheckpointSecs = 600;  // at least
+constexpr double kNoCheckpointSecs = 7200;   // of a run without any
+constexpr double kLateFactor = 3;            // of the usual interval
+
+bool tells_progress(const RunEvent& event) {
+  return event.step &&
+         (event.kind == Kind::kTraining || event.kind == Kind::kMark || event.kind == Kind::kStopRequested);
+}
+
+std::optional<double> rate_of(const std::vector<RunEvent>& events) {
+  const RunEvent* last = nullptr;
+  const RunEvent* first = nullptr;
+  for (auto it = events.rbegin(); it != events.rend(); ++it) {
+    if (it->kind == Kind::kRestored || it->kind == Kind::kInitialised || it->kind == Kind::kInterrupted) break;
+    if (!tells_progress(*it)) continue;
+    if (last == nullptr) last = &*it;
+    first = &*it;
+    if (last->time - first->time >= kRateSecs) break;
+  }
+  if (first == nullptr || last->time <= first->time) return std::nullopt;
+  return static_cast<double>(*last->step - *first->step) / (last->time - first->time);
+}
+
+// Since when the journal has had the same step.
+double same_step_since(const std::vector<RunEvent>& events) {
+  double since = 0;
+  std::optional<int64_t> step;
+  for (const RunEvent& event : events) {
+    if (!tells_progress(event) || event.step == step) continue;
+    step = event.step;
+    since = event.time;
+  }
+  return since;
+}
+
+// The times at which the newest run saved.
+std::vector<double> saves_in(const std::vector<RunEvent>& events) {
+  std::vector<double> times;
+  for (const RunEvent& event : events) {
+    if (event.kind == Kind::kSaved) times.push_back(event.time);
+  }
+  return times;
+}
+
+double median_interval(const std::vector<double>& times) {
+  std::vector<double> intervals;
+  for (size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
+  std::nth_element(intervals.begin(), intervals.begin() + static_cast<ptrdiff_t>(intervals.size() / 2),
+                   intervals.end());
+  return intervals[intervals.size() / 2];
+}
+
+std::string name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kStarting: return "starting";
+    case Phase::kRestoring: return "restoring";
+    case Phase::kTraining: return "training";
+    case Phase::kStopping: return "stopping";
+    case Phase::kStopped: return "running";
+  }
+  return "running";
+}
+
+class Examination {
+ public:
+  Examination(FileSystem& files, const std::string& directory, double now)
+      : files_(files), now_(now), status_{.directory = directory} {}
+
+  TrainingStatus take() {
+    status_.chief = chief_of(files_, status_.directory, now_);
+    status_.journal = journal_of(files_, status_.directory);
+    for (const std::string& problem : {status_.chief.problem, status_.journal.problem}) {
+      if (!problem.empty()) complain(problem);
+    }
+    look_at_checkpoints();
+    status_.steps_per_sec = rate_of(status_.journal.events);
+    find_step();
+    name_state();
+    judge_chief();
+    judge_runs();
+    judge_progress();
+    judge_disk();
+    return std::move(status_);
+  }
+
+ private:
+  using ChiefState = ChiefRecord::State;
+
+  void complain(std::string problem) { status_.problems.push_back(std::move(problem)); }
+  const PastRun* newest_run() const {
+    const auto& runs = status_.journal.history.runs();
+    return runs.empty() ? nullptr : &runs.back();
+  }
+  bool is_alive() const { return status_.chief.state == ChiefState::kAlive; }
+  // The newest moment by the chief's clock.
+  double chief_now() const {
+    const bool is_here = status_.chief.owner && state_of(status_.chief.owner->process) == ProcessState::kRunning;
+    return is_here ? now_ : status_.chief.owner ? status_.chief.owner->heartbeat : now_;
+  }
+
+  void look_at_checkpoints() {
+    size_t set_aside = 0;
+    for (const ListedCheckpoint& one : checkpoints_in(files_, status_.directory)) {
+      if (one.is_latest) status_.checkpoint = one;
+      if (one.state == ListedCheckpoint::State::kSetAside) ++set_aside;
+      if (one.state != ListedCheckpoint::State::kLacksData) continue;
+      complain(
+          fmt::format("checkpoint {} lacks data files: it is damaged, and a restart skips it", base_name(one.prefix)));
+    }
+    if (set_aside > 0) {
+      status_.notes.push_back(
+          fmt::format("{} damaged checkpoint{} set aside as .corrupt", set_aside, set_aside == 1 ? " is" : "s are"));
+    }
+  }
+
+  void find_step() {
+    status_.step = status_.journal.history.sums().step;
+    if (!status_.step && status_.checkpoint) status_.step = status_.checkpoint->step;
+  }
+
+  void name_state() {
+    const PastRun* run = newest_run();
+    switch (status_.chief.state) {
+      case ChiefState::kAlive: status_.state = name_of(status_.journal.history.sums().phase); return;
+      case ChiefState::kSilent: status_.state = "silent"; return;
+      case ChiefState::kDead: status_.state = "killed"; break;
+      case ChiefState::kNone:
+        if (run != nullptr) status_.state = run->end == PastRun::End::kOpen ? "killed" : name_of_end(run->end);
+        break;
+    }
+    if (run != nullptr && run->end == PastRun::End::kDied) status_.state = "died";
+    if (!status_.state.empty()) return;
+    status_.state = status_.checkpoint || status_.journal.is_there ? "not running" : "no training";
+    if (status_.state == "no training") complain("there is no training here: no checkpoint, no journal, no chief");
+  }
+
+  void judge_chief() {
+    const std::string again = status_.checkpoint
+                                  ? "start it again: it continues from " + base_name(status_.checkpoint->prefix)
+                                  : std::string("start it again");
+    if (status_.chief.state == ChiefState::kDead) {
+      complain(fmt::format("the chief, process {} of {}, is dead and did not end by itself; {}",
+                           status_.chief.owner->process.pid, status_.chief.owner->process.host, again));
+    } else if (status_.chief.state == ChiefState::kSilent) {
+      complain(
+          fmt::format("the chief, process {} of {}, has been silent for {} (its limit is {}): look whether that "
+                      "machine, and the file system there, work; if it is dead, {}",
+                      status_.chief.owner->process.pid, status_.chief.owner->process.host,
+                      duration_text(Seconds{now_ - status_.chief.heartbeat_at}),
+                      duration_text(Seconds{status_.chief.owner->limit}), again));
+    }
+  }
+
+  void judge_runs() {
+    const RunHistory& history = status_.journal.history;
+    if (status_.journal.damaged_lines > 0) {
+      status_.notes.push_back(
+          fmt::format("{} damaged lines of the journal are skipped", status_.journal.damaged_lines));
+    }
+    if (const PastRun* run = newest_run(); run != nullptr && !is_alive()) {
+      const bool has_failed =
+          run->end == PastRun::End::kFailed || run->end == PastRun::End::kDisturbed || run->end == PastRun::End::kDied;
+      if (has_failed) complain(fmt::format("run {} {}: {}", run->number, name_of_end(run->end), run->why));
+      if (run->end == PastRun::End::kOpen && status_.chief.state == ChiefState::kNone) {
+        complain(fmt::format("run {} has no end: it was killed", run->number));
+      }
+      if (run->end == PastRun::End::kEnded && !run->why.empty()) status_.notes.push_back("it stopped: " + run->why);
+    }
+    for (const RunHistory::Crashes& crashes : history.sums().crashes) {
+      complain(
+          fmt::format("{} run{} restored from {} died before they saved another: after two, the next older one is "
+                      "taken",
+                      crashes.count, crashes.count == 1 ? "" : "s", crashes.checkpoint));
+    }
+    if (history.sums().short_runs.are_a_pattern()) {
+      complain(
+          fmt::format("the last runs ended before they had saved a later step than {}: save more often, or find "
+                      "out what ends them",
+                      history.sums().short_runs.step().value_or(0)));
+    }
+  }
+
+  void judge_progress() {
+    const RunHistory& history = status_.journal.history;
+    if (!is_alive() || !status_.journal.is_there || history.sums().phase != Phase::kTraining) return;
+    const double now = chief_now(), until = history.sums().until;
+    if (now - until > kSilenceSecs) {
+      complain(fmt::format("the journal has had no sign of life for {}: the process hangs, or cannot write here",
+                           duration_text(Seconds{now - until})));
+    }
+    const double since = same_step_since(status_.journal.events);
+    if (since > 0 && now - since > kNoStepSecs) {
+      complain(fmt::format("no step has been made for {}: look at the program's log and stacks",
+                           duration_text(Seconds{now - since})));
+    }
+    judge_saves(now);
+  }
+
+  void judge_saves(double now) {
+    const std::vector<double> saves = saves_in(status_.journal.events);
+    const PastRun* run = newest_run();
+    if (saves.size() >= 3) {
+      const double late = std::max(kLateCheckpointSecs, kLateFactor * median_interval(saves));
+      if (now - saves.back() > late) {
+        complain(
+            fmt::format("the last checkpoint is {} old, though they used to come every {}: look for failed saves in "
+                        "the log",
+                        duration_text(Seconds{now - saves.back()}), duration_text(Seconds{median_interval(saves)})));
+      }
+    } else if (run != nullptr && run->saves == 0 && now - run->began > kNoCheckpointSecs) {
+      complain(fmt::format("this run has saved nothing in {}: a kill loses all of it",
+                           duration_text(Seconds{now - run->began})));
+    }
+  }
+
+  void judge_disk() {
+    status_.free_bytes = files_.free_bytes(status_.directory);
+    if (!status_.checkpoint) return;
+    const uint64_t needed = status_.checkpoint->bytes + status_.checkpoint->bytes / 64 + 1'000'000;
+    if (status_.free_bytes >= needed) return;
+    complain(fmt::format("the disk has {} free, and the next checkpoint needs {}: delete something, or prune old ones",
+                         size_text(status_.free_bytes), size_text(needed)));
+  }
+
+  FileSystem& files_;
+  const double now_;
+  TrainingStatus status_;
+};
+
+std::string step_text(const TrainingStatus& status) {
+  if (!status.step) return "";
+  const bool is_training = status.chief.state == ChiefRecord::State::kAlive && status.steps_per_sec;
+  return std::to_string(*status.step) +
+         (is_training ? fmt::format(", {} steps/s", number_text(*status.steps_per_sec)) : std::string());
+}
+
+std::string chief_text(const TrainingStatus& status, double now) {
+  if (!status.chief.owner) return "none";
+  const OwnerRecord& owner = *status.chief.owner;
+  return fmt::format("host {}, process {}, since {}; last heartbeat {}", owner.process.host, owner.process.pid,
+                     utc_text(owner.since), age_text(status.chief.heartbeat_at, now));
+}
+
+std::string checkpoint_text(const TrainingStatus& status, double now) {
+  if (!status.checkpoint) return "none";
+  return fmt::format("{}, {}, {}", base_name(status.checkpoint->prefix), age_text(status.checkpoint->modified_at, now),
+                     size_text(status.checkpoint->bytes));
+}
+
+std::string goodput_text(const TrainingStatus& status) {
+  const RunHistory& history = status.journal.history;
+  if (!status.journal.is_there || history.breakdown().total() < Seconds{5}) return "";
+  return fmt::format("{:.1f} % of {} in {} run{}, {} interruption{}", history.breakdown().goodput(),
+                     duration_text(history.breakdown().total()), history.sums().runs,
+                     history.sums().runs == 1 ? "" : "s", history.sums().interruptions,
+                     history.sums().interruptions == 1 ? "" : "s");
+}
+
+std::string disk_text(const TrainingStatus& status) {
+  const std::string free = size_text(status.free_bytes) + " free";
+  if (!status.checkpoint || status.checkpoint->bytes == 0) return free;
+  const uint64_t count = status.free_bytes / status.checkpoint->bytes;
+  return fmt::format("{}, room for {} checkpoint{}", free, count >= 1000 ? "1000 and more" : std::to_string(count),
+                     count == 1 ? "" : "s");
+}
+
+std::string text_of(const TrainingStatus& status, double now, const Terminal& terminal) {
+  constexpr size_t kIndent = 14;
+  const Paint paint = !status.problems.empty() ? Paint::kRed : Paint::kGreen;
+  std::string text = fmt::format("{}: {}\n", shown(status.directory, 1000), painted(status.state, paint, terminal));
+  const auto add = [&](const char* label, const std::string& value, Paint with = Paint::kPlain) {
+    if (value.empty()) return;
+    const std::string lines = wrapped(shown(value, 1000), kIndent, terminal.columns);
+    text += fmt::format("  {:<12}{}\n", label, painted(lines, with, terminal));
+  };
+  if (status.state != "no training") {
+    add("chief", chief_text(status, now));
+    add("step", step_text(status));
+    add("checkpoint", checkpoint_text(status, now));
+    add("goodput", goodput_text(status));
+    add("disk", disk_text(status));
+  }
+  for (const std::string& note : status.notes) add("note", note, Paint::kYellow);
+  for (const std::string& problem : status.problems) add("wrong", problem, Paint::kRed);
+  return text;
+}
+
+Json chief_json(const ChiefRecord& chief) {
+  constexpr const char* kNames[] = {"none", "alive", "silent", "dead"};
+  Json json = {{"state", kNames[static_cast<int>(chief.state)]}};
+  if (!chief.owner) return json;
+  json["host"] = chief.owner->process.host;
+  json["process"] = chief.owner->process.pid;
+  json["since"] = chief.owner->since;
+  json["heartbeat"] = chief.heartbeat_at;
+  return json;
+}
+
+Json to_json(const TrainingStatus& status) {
+  Json json = {{"path", status.directory}, {"state", status.state}, {"chief", chief_json(status.chief)}};
+  json["step"] = json_or_null(status.step);
+  json["steps_per_sec"] = json_or_null(status.steps_per_sec);
+  json["checkpoint"] = Json();
+  if (status.checkpoint) {
+    json["checkpoint"] = {{"path", status.checkpoint->prefix},
+                          {"step", json_or_null(status.checkpoint->step)},
+                          {"modified_at", status.checkpoint->modified_at},
+                          {"bytes", status.checkpoint->bytes}};
+  }
+  const RunHistory& history = status.journal.history;
+  json["runs"] = history.sums().runs;
+  json["interruptions"] = history.sums().interruptions;
+  json["goodput_percent"] = status.journal.is_there ? Json(history.breakdown().goodput()) : Json();
+  json["free_bytes"] = status.free_bytes;
+  json["notes"] = status.notes;
+  json["problems"] = status.problems;
+  return json;
+}
+
+}  // namespace
+
+TrainingStatus status_of(FileSystem& files, const std::string& directory, double now) {
+  try {
+    return Examination(files, directory, now).take();
+  } catch (const Error& error) {
+    return {.directory = directory, .state = "unreadable", .problems = {error.what()}};
+  }
+}
+
+Report show_status(FileSystem& files, const std::vector<std::string>& directories, double now,
+                   const Terminal& terminal) {
+  Report report{.json = json_of("status")};
+  report.json["now"] = now;
+  Json& all = report.json["directories"] = Json::array();
+  for (const std::string& directory : directories) {
+    const TrainingStatus status = status_of(files, directory, now);
+    report.is_fine = report.is_fine && status.problems.empty();
+    report.text += text_of(status, now, terminal);
+    all.push_back(to_json(status));
+  }
+  report.json["fine"] = report.is_fine;
+  return report;
+}
+
+}  // namespace longhaul::console

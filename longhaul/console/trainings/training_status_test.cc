@@ -1,0 +1,189 @@
+#include "longhaul/console/trainings/training_status.h"
+
+#include "longhaul/checkpoint/files/corrupt_set.h"
+#include "longhaul/console/text/shown_text.h"
+#include "longhaul/console/trainings/training_fixture.h"
+#include "longhaul/testing/faulty_file_system.h"
+
+namespace longhaul::console {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class TrainingStatusTest : public TrainingTest {
+ protected:
+  TrainingStatusTest() : now_(Clock::real().wall_time()) {}
+
+  TrainingStatus status() { return status_of(files_, directory_.path(), now_); }
+  std::string text(const Terminal& terminal = {}) {
+    return show_status(files_, {directory_.path()}, now_, terminal).text;
+  }
+
+  const double now_;
+};
+
+TEST_F(TrainingStatusTest, ATrainingThatRunsIsFine) {
+  write_step(400);
+  train(now_ - 100, now_ - 2, 400, 10);
+  own(this_process(), now_);
+  const TrainingStatus status = this->status();
+  EXPECT_EQ(status.state, "training");
+  EXPECT_EQ(status.step, 1350);
+  EXPECT_NEAR(status.steps_per_sec.value(), 10, 0.01);
+  EXPECT_THAT(status.problems, IsEmpty());
+  EXPECT_THAT(text(), AllOf(HasSubstr(": training\n"), HasSubstr("1350, 10 steps/s"), HasSubstr("model.ckpt-400, "),
+                            HasSubstr("goodput     9"), HasSubstr(" free, room for "), HasSubstr("last heartbeat ")));
+  const Report report = show_status(files_, {directory_.path()}, now_, {});
+  EXPECT_TRUE(report.is_fine);
+  EXPECT_EQ(report.json["directories"][0]["chief"]["state"], "alive");
+  EXPECT_EQ(report.json["directories"][0]["step"], 1350);
+}
+
+TEST_F(TrainingStatusTest, NamesADeadChiefAndWhereAStartContinues) {
+  write_step(400);
+  train(now_ - 100, now_ - 50, 400, 10);
+  own(dead_process(), now_ - 50);
+  const TrainingStatus status = this->status();
+  EXPECT_EQ(status.state, "killed");
+  EXPECT_THAT(status.problems, ElementsAre(AllOf(HasSubstr("is dead"), HasSubstr("continues from model.ckpt-400"))));
+}
+
+TEST_F(TrainingStatusTest, AChiefElsewhereIsJudgedByItsHeartbeat) {
+  train(now_ - 100, now_ - 2, 400, 10);
+  own(process_elsewhere(), now_);
+  EXPECT_EQ(status().state, "training");
+  EXPECT_EQ(status_of(files_, directory_.path(), now_ + 1000).state, "silent");
+  EXPECT_THAT(status_of(files_, directory_.path(), now_ + 1000).problems,
+              Contains(HasSubstr("far-away, has been silent")));
+}
+
+TEST_F(TrainingStatusTest, NoticesThatNoStepIsMade) {
+  train(now_ - 1000, now_ - 700, 400, 10);
+  for (double time = now_ - 695; time < now_; time += 5) tell(Kind::kMark, time, 3400);
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems, Contains(HasSubstr("no step has been made for 11 min")));
+}
+
+TEST_F(TrainingStatusTest, NoticesAJournalWithoutASignOfLife) {
+  train(now_ - 1000, now_ - 700, 400, 10);
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems, Contains(HasSubstr("no sign of life for 11 min")));
+}
+
+TEST_F(TrainingStatusTest, NoticesThatCheckpointsStopped) {
+  begin(now_ - 10000);
+  tell(Kind::kInitialised, now_ - 9999, 0);
+  tell(Kind::kTraining, now_ - 9998, 1);
+  int64_t step = 1;
+  for (double time = now_ - 9900; time < now_; time += 5) {
+    tell(Kind::kMark, time, ++step);
+    if (step % 20 == 0 && time < now_ - 2000) tell(Kind::kSaved, time + 1, step, "m");
+  }
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems, Contains(AllOf(HasSubstr("the last checkpoint is 3"), HasSubstr("every 1 min 40 s"))));
+}
+
+TEST_F(TrainingStatusTest, NoticesThatNothingWasEverSaved) {
+  train(now_ - 8000, now_ - 1, 0, 1);
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems, Contains(HasSubstr("has saved nothing in 2 h 13 min")));
+}
+
+TEST_F(TrainingStatusTest, HasTheErrorOfARunThatFailed) {
+  train(now_ - 100, now_ - 50, 400, 10);
+  tell(Kind::kFailed, now_ - 49, std::nullopt, "the loss is \x1b[2J NaN");
+  EXPECT_EQ(status().state, "failed");
+  EXPECT_THAT(status().problems, Contains(HasSubstr("run 1 failed: the loss")));
+  EXPECT_THAT(text(), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(TrainingStatusTest, AStoppedOrFinishedRunIsNotWrong) {
+  train(now_ - 100, now_ - 50, 400, 10);
+  tell(Kind::kStopRequested, now_ - 49, 900, "signal 15 (Terminated)");
+  tell(Kind::kEnded, now_ - 48);
+  EXPECT_EQ(status().state, "ended");
+  EXPECT_THAT(status().problems, IsEmpty());
+  EXPECT_THAT(status().notes, Contains(HasSubstr("it stopped: signal 15")));
+}
+
+TEST_F(TrainingStatusTest, NamesDamagedCheckpoints) {
+  write_step(1);
+  write_step(2);
+  write_step(3);
+  mark_corrupt(files_, path("model.ckpt-1"));
+  files_.remove(path("model.ckpt-2.data-00000-of-00001"));
+  EXPECT_THAT(status().problems, ElementsAre(HasSubstr("model.ckpt-2 lacks data files")));
+  EXPECT_THAT(status().notes, ElementsAre(HasSubstr("1 damaged checkpoint is set aside")));
+}
+
+class FullDisk : public testing::FaultyFileSystem {
+ public:
+  uint64_t free_bytes(const std::string&) override { return 1000; }
+};
+
+TEST_F(TrainingStatusTest, NamesAFullDisk) {
+  FullDisk files;
+  write_step(1);
+  EXPECT_THAT(status_of(files, directory_.path(), now_).problems, Contains(HasSubstr("the disk has 1 kB free")));
+}
+
+TEST_F(TrainingStatusTest, NamesCheckpointsThatRunsDieOf) {
+  for (int i = 0; i < 2; ++i) {
+    train(now_ - 100 + 20 * i, now_ - 90 + 20 * i, 400, 10);
+    tell(Kind::kFailed, now_ - 85 + 20 * i, std::nullopt, "boom");
+  }
+  EXPECT_THAT(status().problems, Contains(HasSubstr("2 runs restored from model.ckpt-400 died")));
+}
+
+TEST_F(TrainingStatusTest, WhatIsNoTrainingIsWrong) {
+  EXPECT_EQ(status().state, "no training");
+  EXPECT_FALSE(show_status(files_, {directory_.path()}, now_, {}).is_fine);
+  EXPECT_EQ(status_of(files_, path("none"), now_).state, "unreadable");
+  write_file_atomically(files_, path("file"), "x");
+  EXPECT_FALSE(status_of(files_, path("file"), now_).problems.empty());
+}
+
+TEST_F(TrainingStatusTest, OneBadDirectoryDoesNotHideAnother) {
+  write_step(1);
+  const Report report = show_status(files_, {path("none"), directory_.path()}, now_, {});
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("none: unreadable"), HasSubstr("model.ckpt-1")));
+}
+
+TEST_F(TrainingStatusTest, DamagedRecordsAreProblemsAndNoEnd) {
+  write_step(1);
+  write_file_atomically(files_, owner_path(directory_.path()), "no record");
+  tell(Kind::kBegan, now_);
+  write_file_atomically(files_, journal_path(directory_.path()), journal_ + "00000000 garbage\n");
+  EXPECT_THAT(status().problems, Contains(HasSubstr("chief.owner")));
+  EXPECT_THAT(status().notes, Contains(HasSubstr("1 damaged lines")));
+}
+
+TEST_F(TrainingStatusTest, LinesFitANarrowTerminal) {
+  write_step(400);
+  train(now_ - 100, now_ - 50, 400, 10);
+  own(dead_process(), now_ - 50);
+  const std::string all = text({.is_terminal = true, .columns = 40});
+  for (size_t begin = all.find('\n') + 1; begin < all.size();) {
+    const size_t end = all.find('\n', begin);
+    EXPECT_LE(columns_of(all.substr(begin, end - begin)), 40u) << all.substr(begin, end - begin);
+    begin = end + 1;
+  }
+}
+
+TEST_F(TrainingStatusTest, WritesNothing) {
+  write_step(400);
+  train(now_ - 100, now_ - 50, 400, 10);
+  own(dead_process(), now_ - 50);
+  const auto before = files_.list(directory_.path());
+  text();
+  EXPECT_EQ(files_.list(directory_.path()), before);
+}
+
+}  // namespace
+}  // namespace longhaul::console

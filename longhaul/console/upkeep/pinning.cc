@@ -1,0 +1,76 @@
+#include "longhaul/console/upkeep/pinning.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/error.h"
+#include "longhaul/checkpoint/directory/checkpoint_reader.h"
+#include "longhaul/checkpoint/directory/retention_file.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/console/text/shown_text.h"
+
+namespace longhaul::console {
+namespace {
+
+constexpr int kMostTries = 5;
+
+// The prefix as the retention file's functions have it: in the directory, by its base name.
+std::string existing_checkpoint(FileSystem& files, const std::string& named) {
+  const std::string prefix = checkpoint_prefix(files, strip_file_scheme(named));
+  if (!checkpoint_exists(files, prefix)) throw NotFoundError(fmt::format("there is no checkpoint {}", prefix));
+  return prefix;
+}
+
+KeptCheckpoints::iterator entry_of(KeptCheckpoints& kept, const std::string& prefix) {
+  auto it = kept.begin();
+  while (it != kept.end() && base_name(it->first) != base_name(prefix)) ++it;
+  return it;
+}
+
+bool is_pinned_in(KeptCheckpoints& kept, const std::string& prefix) {
+  const auto it = entry_of(kept, prefix);
+  return it != kept.end() && it->second.pinned;
+}
+
+// A line with neither a pin nor a metric means that the checkpoint is to be deleted: right for one that is no longer
+// among the newest.
+void change(KeptCheckpoints& kept, const std::string& prefix, bool is_pinned) {
+  auto it = entry_of(kept, prefix);
+  if (it == kept.end()) {
+    if (is_pinned) kept[prefix].pinned = true;
+    return;
+  }
+  it->second.pinned = is_pinned;
+  if (!is_pinned && !it->second.metric && !it->second.fallen_out) kept.erase(it);
+}
+
+// A training may replace the file between the reading and the writing here, so it is read again.
+void change_file(FileSystem& files, const std::string& prefix, bool is_pinned) {
+  const std::string directory = directory_name(prefix);
+  check_retention_file(files, directory);
+  for (int i = 0; i < kMostTries; ++i) {
+    KeptCheckpoints kept = read_retention(files, directory);
+    if (is_pinned_in(kept, prefix) == is_pinned) return;
+    change(kept, prefix, is_pinned);
+    write_retention(files, directory, kept);
+  }
+  KeptCheckpoints kept = read_retention(files, directory);
+  if (is_pinned_in(kept, prefix) == is_pinned) return;
+  throw UnavailableError(
+      fmt::format("{} is replaced by somebody else all the time: try again", retention_path(directory)));
+}
+
+}  // namespace
+
+Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefixes, bool is_pinned) {
+  std::vector<std::string> checkpoints;
+  for (const std::string& named : prefixes) checkpoints.push_back(existing_checkpoint(files, named));
+  Report report{.json = json_of(is_pinned ? "pin" : "unpin")};
+  report.json["checkpoints"] = checkpoints;
+  for (const std::string& prefix : checkpoints) {
+    change_file(files, prefix, is_pinned);
+    report.text += fmt::format("{} is {}\n", shown(prefix, 1000), is_pinned ? "pinned" : "not pinned");
+  }
+  return report;
+}
+
+}  // namespace longhaul::console

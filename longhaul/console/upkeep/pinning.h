@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "longhaul/console/text/report.h"
+#include "longhaul/io/files/file.h"
+
+namespace longhaul::console {
+
+// longhaul pin, unpin: a pinned checkpoint is not deleted, however old. Changes the retention file of its directory
+// (docs/formats/checkpoint_retention.md), also under a training that runs: its next save takes the change over. After
+// unpin, a checkpoint that is no longer among the newest is deleted by the next save.
+//
+// `prefixes`: of checkpoints; a directory stands for its latest. NotFoundError: there is no such checkpoint, and
+// nothing was changed. UnavailableError: a training replaced the file at the same moment, several times: try again.
+Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefixes, bool is_pinned);
+
+}  // namespace longhaul::console

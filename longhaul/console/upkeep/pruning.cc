@@ -1,0 +1,144 @@
+#include "longhaul/console/upkeep/pruning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "longhaul/base/size_text.h"
+#include "longhaul/checkpoint/directory/checkpoint_reader.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
+#include "longhaul/console/checkpoints/checkpoint_listing.h"
+#include "longhaul/console/text/table.h"
+#include "longhaul/io/lock/directory_lock.h"
+
+namespace longhaul::console {
+namespace {
+
+struct Choice {
+  ListedCheckpoint checkpoint;
+  std::string kept_for;  // why it is kept; empty: it is deleted
+};
+
+std::string name_in_state(FileSystem& files, const std::string& directory) {
+  const ReadCheckpointState read = read_checkpoint_state(files, directory);
+  return read.status == ReadCheckpointState::Status::kRead ? base_name(read.state.model_checkpoint_path) : "";
+}
+
+std::vector<Choice> choose(FileSystem& files, const PruneOptions& options) {
+  const std::string named = name_in_state(files, options.directory);
+  std::vector<Choice> choices;
+  std::map<std::string, size_t> newer;  // how many checkpoints of that name came already, from the newest on
+  std::vector<ListedCheckpoint> found = checkpoints_in(files, options.directory);
+  std::reverse(found.begin(), found.end());
+  for (ListedCheckpoint& one : found) {
+    if (one.state != ListedCheckpoint::State::kComplete) continue;
+    const bool is_multiple = options.keep_multiples > 0 && one.step && *one.step % options.keep_multiples == 0;
+    const bool is_new = one.step && newer[split_step(base_name(one.prefix)).base]++ < options.keep;
+    std::string why;
+    if (!one.step) why = "no step";
+    if (is_multiple) why = fmt::format("a multiple of {}", options.keep_multiples);
+    if (is_new) why = fmt::format("one of the newest {}", options.keep);
+    if (one.metric) why = "has a metric";
+    if (one.is_pinned) why = "pinned";
+    if (base_name(one.prefix) == named) why = "named in the state file";
+    if (one.is_latest) why = "the latest";
+    choices.push_back({std::move(one), std::move(why)});
+  }
+  std::reverse(choices.begin(), choices.end());
+  return choices;
+}
+
+void check_latest(FileSystem& files, const std::vector<Choice>& choices) {
+  for (const Choice& choice : choices) {
+    if (!choice.checkpoint.is_latest) continue;
+    const CheckpointReader reader(choice.checkpoint.prefix, files);
+    const std::vector<std::string> damages = reader.bundle().verify();
+    if (damages.empty()) return;
+    throw DataLossError(fmt::format("{} is damaged, so nothing is deleted: {}", choice.checkpoint.prefix, damages[0]));
+  }
+  throw FailedPreconditionError("no checkpoint is the latest, so nothing is deleted");
+}
+
+// The state without these checkpoints, which it marks for deletion, or no longer does.
+void write_state_without(FileSystem& files, const std::string& directory, const std::set<std::string>& names,
+                         bool are_marked) {
+  ReadCheckpointState read = read_checkpoint_state(files, directory);
+  if (read.status != ReadCheckpointState::Status::kRead) return;
+  CheckpointState& state = read.state;
+  CheckpointState next = state;
+  next.all_model_checkpoint_paths.clear();
+  next.all_model_checkpoint_timestamps.clear();
+  const bool has_times = state.all_model_checkpoint_timestamps.size() == state.all_model_checkpoint_paths.size();
+  for (size_t i = 0; i < state.all_model_checkpoint_paths.size(); ++i) {
+    const std::string& path = state.all_model_checkpoint_paths[i];
+    if (names.contains(base_name(path))) continue;
+    next.all_model_checkpoint_paths.push_back(path);
+    if (has_times) next.all_model_checkpoint_timestamps.push_back(state.all_model_checkpoint_timestamps[i]);
+  }
+  std::erase_if(next.paths_marked_for_deletion,
+                [&](const std::string& path) { return names.contains(base_name(path)); });
+  if (are_marked) {
+    for (const std::string& name : names) next.paths_marked_for_deletion.push_back(join_path(directory, name));
+  }
+  constexpr bool kRelativePaths = true;
+  write_checkpoint_state(files, directory, next, kRelativePaths);
+}
+
+void delete_chosen(FileSystem& files, const PruneOptions& options, const std::vector<Choice>& choices,
+                   const DirectoryLock& lock) {
+  std::set<std::string> names;
+  for (const Choice& choice : choices) {
+    if (choice.kept_for.empty()) names.insert(base_name(choice.checkpoint.prefix));
+  }
+  if (names.empty()) return;
+  check_latest(files, choices);
+  lock.check();
+  write_state_without(files, options.directory, names, true);
+  for (const std::string& name : names) {
+    lock.check();
+    remove_checkpoint(files, join_path(options.directory, name));
+  }
+  write_state_without(files, options.directory, names, false);
+}
+
+Report report_of(const std::vector<Choice>& choices, const PruneOptions& options, const Terminal& terminal) {
+  Report report{.json = json_of("prune")};
+  report.json["path"] = options.directory;
+  report.json["deleted"] = options.deletes;
+  Json& listed = report.json["checkpoints"] = Json::array();
+  Table table({{"checkpoint"}, {"size", Align::kRight}, {""}});
+  uint64_t bytes = 0;
+  size_t count = 0;
+  const char* const fate = options.deletes ? "deleted" : "would be deleted";
+  for (const auto& [checkpoint, kept_for] : choices) {
+    const bool goes = kept_for.empty();
+    table.add({base_name(checkpoint.prefix), size_text(checkpoint.bytes),
+               goes ? Cell(fate, Paint::kRed) : Cell("kept: " + kept_for)});
+    listed.push_back({{"path", checkpoint.prefix}, {"bytes", checkpoint.bytes}, {"kept_for", kept_for}});
+    bytes += goes ? checkpoint.bytes : 0;
+    count += goes ? 1 : 0;
+  }
+  report.json["bytes"] = bytes;
+  report.text = table.text(terminal) + fmt::format("{} checkpoint{}, {}, {} {}{}\n", count, count == 1 ? "" : "s",
+                                                   size_text(bytes), count == 1 ? "is" : "are",
+                                                   options.deletes ? "deleted" : "to be deleted",
+                                                   options.deletes || count == 0 ? "" : ": run it again with --delete");
+  return report;
+}
+
+}  // namespace
+
+Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal) {
+  std::unique_ptr<DirectoryLock> lock;
+  if (options.deletes) lock = std::make_unique<DirectoryLock>(options.directory, DirectoryLockOptions{.files = &files});
+  const std::vector<Choice> choices = choose(files, options);
+  if (lock != nullptr) delete_chosen(files, options, choices, *lock);
+  return report_of(choices, options, terminal);
+}
+
+}  // namespace longhaul::console

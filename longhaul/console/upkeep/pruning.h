@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "longhaul/console/text/report.h"
+#include "longhaul/console/text/terminal.h"
+#include "longhaul/io/files/file.h"
+
+namespace longhaul::console {
+
+struct PruneOptions {
+  std::string directory{};
+  size_t keep = 5;             // the newest so many, of each name ("model.ckpt")
+  int64_t keep_multiples = 0;  // keeps those whose step is a multiple of it; 0: none for that
+  bool deletes = false;        // false: only says what would be deleted
+};
+
+// longhaul prune: deletes old checkpoints. Never the latest, what the state file names as such, a pinned one, one with
+// a metric, one without a step, or what is no whole checkpoint.
+//
+//   1. The directory is locked, so that no training begins there. DirectoryLockedError: one is under way, and deletes
+//      old checkpoints itself.
+//   2. The latest checkpoint is read. DataLossError: it is damaged, and nothing is deleted.
+//   3. The state file marks the others for deletion, and no longer lists them.
+//   4. They are deleted, the index first; then the state file no longer marks them.
+//
+// A crash at any moment leaves whole checkpoints, and files of marked ones, which the next chief removes.
+Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal);
+
+}  // namespace longhaul::console
