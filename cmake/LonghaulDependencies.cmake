@@ -18,14 +18,34 @@ find_package(nlohmann_json REQUIRED)  # headers alone: nothing is linked
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET GLOBAL libisal)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET GLOBAL liburing)
 
-# libtorch: another one than the system's (newer, or with CUDA) is found by CMAKE_PREFIX_PATH.
-find_package(Torch REQUIRED)
+# libtorch: the system's, or another one with its package file by CMAKE_PREFIX_PATH, or one by its folder alone.
+set(LONGHAUL_TORCH "" CACHE PATH "Folder of another libtorch: torch of a Python with PyTorch, an unpacked zip")
+set(LONGHAUL_INSTALL_RPATH $ORIGIN)  # of shared libraries
 add_library(longhaul_torch INTERFACE)
 set_target_properties(longhaul_torch PROPERTIES EXPORT_NAME torch)
-target_include_directories(longhaul_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_link_libraries(longhaul_torch INTERFACE ${TORCH_LIBRARIES})
-# Debian's libtorch calls whatever BLAS the system's alternatives name; the fast one is linked by its own name.
-find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
-if(OPENBLAS_LIBRARY)
+include(LonghaulTorch)
+if(LONGHAUL_TORCH)
+  longhaul_find_torch(torch_error "${LONGHAUL_TORCH}")
+  if(torch_error)
+    message(FATAL_ERROR "${torch_error}")
+  endif()
+  message(STATUS "libtorch ${LONGHAUL_TORCH_VERSION} in ${LONGHAUL_TORCH_ROOT}")
+  target_link_libraries(longhaul_torch INTERFACE longhaul_libtorch)
+  set(torch_libraries_folder ${LONGHAUL_TORCH_ROOT}/lib)
+  list(APPEND LONGHAUL_INSTALL_RPATH ${torch_libraries_folder})
+else()
+  find_package(Torch REQUIRED)
+  target_include_directories(longhaul_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+  target_link_libraries(longhaul_torch INTERFACE ${TORCH_LIBRARIES})
+  longhaul_torch_version(LONGHAUL_TORCH_VERSION ${TORCH_INCLUDE_DIRS})
+  get_filename_component(torch_libraries_folder "${TORCH_LIBRARY}" DIRECTORY)
+endif()
+# Debian's libtorch calls whatever BLAS the system's alternatives name; the fast one is linked by its own name. One that
+# has a BLAS within calls that.
+longhaul_torch_calls_system_blas(torch_calls_system_blas "${torch_libraries_folder}")
+if(torch_calls_system_blas)
+  find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
+endif()
+if(torch_calls_system_blas AND OPENBLAS_LIBRARY)
   target_link_libraries(longhaul_torch INTERFACE ${OPENBLAS_LIBRARY})
 endif()

@@ -167,7 +167,7 @@ function(longhaul_layer place)
   add_library(longhaul_${name} ${ARG_SOURCES})  # static, or with BUILD_SHARED_LIBS shared
   add_library(longhaul::${name} ALIAS longhaul_${name})
   set_target_properties(longhaul_${name} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH $ORIGIN)
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "${LONGHAUL_INSTALL_RPATH}")
   target_include_directories(longhaul_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:include>)
   target_compile_features(longhaul_${name} PUBLIC cxx_std_20)

@@ -9,6 +9,8 @@
 #
 # And each source that has a header of its name begins with it: its first directive is this include, and no other stands
 # in the next line. So a header is alone there.
+#
+# Nothing asks for libtorch's version, but for one header: where its versions differ, a type trait tells.
 set -euo pipefail
 cd "$1"
 status=0
@@ -186,4 +188,9 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       }
       exit failed
     }' || status=1
+
+grep -rnE '^[[:space:]]*#.*TORCH_(VERSION|ABI_VERSION)' --include='*.h' --include='*.cc' --exclude-dir=build . |
+  grep -v '^\./longhaul/binding/torch_versions_fixture\.h:' |
+  sed 's,^\./,,; s/:[^:]*#.*/: asks for the version of libtorch; take a type trait/' | grep . && status=1
+
 exit $status

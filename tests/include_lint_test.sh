@@ -53,3 +53,9 @@ rejects "a source without its header" '#include "longhaul/base/a.h" is not the f
 source_file a '#include <vector>' && mv "$tree/longhaul/base/a.cc" "$tree/longhaul/base/a_test.cc"
 header a_test ''
 accepts "a test"
+mkdir "$tree/longhaul/binding"
+echo '#if TORCH_VERSION_MAJOR < 2' >"$tree/longhaul/binding/torch_versions_fixture.h"
+accepts "the header that may ask for the version of libtorch"
+printf '%s\n' '' '  #  if TORCH_VERSION_MAJOR < 2' >"$tree/longhaul/base/a_test.cc"
+complains "another file that asks for it"
+[[ $said == "longhaul/base/a_test.cc:2: asks for the version of libtorch; "* ]] || failed "it says '$said'"

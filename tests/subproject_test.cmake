@@ -1,7 +1,7 @@
-# cmake -D SOURCE=<Longhaul's source> -D WORK=<scratch directory> -P subproject_test.cmake: configures tests/subproject,
-# with static libraries and with shared ones, and builds and runs what needs the lowest layer alone. Configures Longhaul
-# too, as README says for a library to install: each file of each layer is optimised, and the installation does not
-# warn. ./scripts/test-shared builds all of it.
+# cmake -D SOURCE=<Longhaul's source> -D WORK=<scratch directory> -D LONGHAUL_TORCH=<libtorch's folder; empty: the
+# system's> -P subproject_test.cmake: configures tests/subproject, with static libraries and with shared ones, and
+# builds and runs what needs the lowest layer alone. Configures Longhaul too, as README says for a library to install:
+# each file of each layer is optimised, and the installation does not warn. ./scripts/test-shared builds all of it.
 include(${CMAKE_CURRENT_LIST_DIR}/run_step.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/developers_options.cmake)
 
@@ -9,7 +9,7 @@ file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 foreach(shared OFF ON)
   run_step(${CMAKE_COMMAND} -S ${SOURCE}/tests/subproject -B ${WORK}/${shared} -G Ninja -DLONGHAUL_SOURCE=${SOURCE}
-           -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=${shared})
+           -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=${shared} -DLONGHAUL_TORCH=${LONGHAUL_TORCH})
   refuse_developers_options(${WORK}/${shared})
   require_optimisation(${WORK}/${shared})
   run_step(${CMAKE_COMMAND} --build ${WORK}/${shared} --target errors)
@@ -27,7 +27,7 @@ foreach(command "cmake --build build/library" "cmake --install build/library --p
     message(FATAL_ERROR "README.md configures a library to install, and lacks: ${command}")
   endif()
 endforeach()
-run_step(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/library ${options})
+run_step(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/library ${options} -DLONGHAUL_TORCH=${LONGHAUL_TORCH})
 refuse_developers_options(${WORK}/library)
 require_optimisation(${WORK}/library)
 file(READ ${WORK}/library/cmake_install.cmake installation)

@@ -1,11 +1,10 @@
 // What a program does with what it has bound, and what becomes of it: replaced, overwritten, ended, not detached.
-#include <c10/util/Exception.h>
 #include <torch/nn/modules/embedding.h>
-#include <torch/version.h>
 
 #include <future>
 
 #include "longhaul/binding/torch_resume_fixture.h"
+#include "longhaul/binding/torch_versions_fixture.h"
 #include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
@@ -125,23 +124,6 @@ TEST_F(TorchMisuseTest, AModuleOfASharedPointerLivesAsLongAsItsGraph) {
   }
   EXPECT_TRUE(module.expired());
 }
-
-#if TORCH_VERSION_MAJOR < 2
-namespace warnings_of_libtorch = c10::Warning;
-#else
-namespace warnings_of_libtorch = c10::WarningUtils;
-#endif
-
-// What a handler is called with differs as well.
-template <typename Process>
-class Counted;
-template <typename... Args>
-class Counted<void (c10::WarningHandler::*)(Args...)> : public c10::WarningHandler {
- public:
-  void process(Args...) override { ++count; }
-  int count = 0;
-};
-using CountedWarnings = Counted<decltype(&c10::WarningHandler::process)>;
 
 TEST_F(TorchMisuseTest, AStateWithItsHistoryIsNamedOnceAndSavedWithoutIt) {
   CountedWarnings of_libtorch;

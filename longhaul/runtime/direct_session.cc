@@ -8,6 +8,7 @@
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/runtime/blas_kernels.h"
+#include "longhaul/runtime/loaded_libtorch.h"
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/session/config_proto.h"
@@ -183,6 +184,7 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
 
 DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<TaskResources> task)
     : Session(graph), state_(std::make_shared<State>()) {
+  require_compiled_libtorch();
   number_of_cpus(options);
   set_intra_op_threads(options.intra_op_parallelism_threads);
   warn_of_old_blas_kernels();

@@ -1,5 +1,6 @@
 #include "longhaul/runtime/torch_environment.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
@@ -35,14 +36,11 @@ std::string instructions() {
   return std::regex_search(config, match, std::regex("CPU capability usage: (\\S+)")) ? match[1].str() : "";
 }
 
-// "OpenBLAS 0.3.21 Haswell": its version and which of its kernels it has chosen. A libtorch that has MKL within calls
-// no other. Empty: it is not known.
+// "OpenBLAS 0.3.21 Haswell": its version and which of its kernels it has chosen. Empty: it is not known.
 std::string blas() {
-  std::smatch match;
-  const std::string torch_config = at::show_config();
-  if (std::regex_search(torch_config, match, std::regex("Math Kernel Library Version (\\S+)")))
-    return "MKL " + match[1].str();
+  if (const std::string within = blas_within(at::show_config()); !within.empty()) return within;
   if (openblas_get_config == nullptr) return "";
+  std::smatch match;
   const std::string config = openblas_get_config();
   const bool found = std::regex_search(config, match, std::regex("^\\S+ \\S+"));
   const std::string core = openblas_get_corename != nullptr ? openblas_get_corename() : "";
@@ -73,10 +71,17 @@ const Environment& constant_facts() {
 
 }  // namespace
 
+std::string blas_within(const std::string& torch_config) {
+  std::smatch match;
+  const std::regex mkl("Math Kernel Library Version (\\d[\\d.]*)");
+  return std::regex_search(torch_config, match, mkl) ? "MKL " + match[1].str() : "";
+}
+
 Environment torch_environment() {
   Environment facts = constant_facts();
   facts["threads"] = std::to_string(at::get_num_threads());
-  if (openblas_get_num_threads != nullptr) facts["BLAS threads"] = std::to_string(openblas_get_num_threads());
+  const bool is_called = openblas_get_num_threads != nullptr && !at::hasMKL();
+  if (is_called) facts["BLAS threads"] = std::to_string(openblas_get_num_threads());
   return facts;
 }
 

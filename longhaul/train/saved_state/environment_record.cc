@@ -183,13 +183,25 @@ bool has_other_examples(const Environment& then, const Environment& now) {
   });
 }
 
-// A processor that has AVX512 has AVX2 too.
-bool can_use_its_instructions(const Environment& then, const Environment& now) {
-  const auto is = [](const Environment& facts, const char* instructions) {
-    const auto found = facts.find("vector instructions");
-    return found != facts.end() && found->second == instructions;
-  };
-  return is(then, "AVX2") && is(now, "AVX512");
+std::string fact_of(const Environment& facts, const char* name) {
+  const auto found = facts.find(name);
+  return found != facts.end() ? found->second : "";
+}
+
+// What the user can do about the differences.
+std::vector<std::string> remedies(const Environment& then, const Environment& now) {
+  std::vector<std::string> sentences;
+  // A processor that has AVX512 has AVX2 too.
+  if (fact_of(then, "vector instructions") == "AVX2" && fact_of(now, "vector instructions") == "AVX512")
+    sentences.emplace_back("ATEN_CPU_CAPABILITY=avx2 gives this run the same ones");
+  const std::string threads = fact_of(then, "threads");
+  if (!threads.empty() && threads != fact_of(now, "threads"))
+    sentences.push_back(fmt::format("set_intra_op_threads({}) gives this run as many", threads));
+  // No setting makes MKL round as OpenBLAS does.
+  const std::string blas = fact_of(then, "BLAS").substr(0, fact_of(then, "BLAS").find(' '));
+  if (!blas.empty() && !fact_of(now, "BLAS").starts_with(blas))
+    sentences.push_back(fmt::format("a libtorch that calls {} gives this run the same BLAS", blas));
+  return sentences;
 }
 
 }  // namespace
@@ -268,7 +280,7 @@ void warn_of_differences(FileSystem& files, const std::string& prefix, Environme
   remove_what_other_versions_lack(*then, now);
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
-  if (can_use_its_instructions(*then, now)) found.push_back("ATEN_CPU_CAPABILITY=avx2 gives this run the same ones");
+  for (std::string& remedy : remedies(*then, now)) found.push_back(std::move(remedy));
   if (has_other_examples(*then, now)) found.push_back(kOtherExamples);
   if (other_graph) {
     if (auto difference = graph_difference(files, path, graph)) found.push_back(std::move(*difference));

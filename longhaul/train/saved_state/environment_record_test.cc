@@ -138,6 +138,17 @@ TEST_F(EnvironmentOfCheckpoints, InstructionsThatThisRunCouldUseAreTold) {
               AllOf(HasSubstr("AVX2, this run has AVX512"), HasSubstr("ATEN_CPU_CAPABILITY=avx2")));
 }
 
+TEST_F(EnvironmentOfCheckpoints, AnotherLibtorchIsToldWithWhatCanBeDone) {
+  const std::string text = warning_of(Environment{{"BLAS", "OpenBLAS 0.3.21 Haswell"}, {"threads", "1"}},
+                                      Environment{{"BLAS", "MKL 2024.2"}, {"threads", "8"}});
+  EXPECT_THAT(text, AllOf(HasSubstr("BLAS OpenBLAS 0.3.21 Haswell, this run has MKL 2024.2"),
+                          HasSubstr("set_intra_op_threads(1) gives this run as many"),
+                          HasSubstr("a libtorch that calls OpenBLAS gives this run the same BLAS")));
+  EXPECT_THAT(warning_of(Environment{{"BLAS", "OpenBLAS 0.3.21 Haswell"}, {"threads", "1"}},
+                         Environment{{"BLAS", "OpenBLAS 0.3.29 Haswell"}, {"threads", "1"}}),
+              AllOf(Not(HasSubstr("a libtorch that calls")), Not(HasSubstr("set_intra_op_threads"))));
+}
+
 TEST_F(EnvironmentOfCheckpoints, AnotherGraphIsNamedByWhatIsNotTheSame) {
   Saver saver(options);
   const std::string saved = save(saver);
