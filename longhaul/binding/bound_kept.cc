@@ -68,8 +68,7 @@ void BoundKept::assign_short(const std::map<std::string, std::string>& bytes) {
     if (value.dtype() == kString) {
       value = Tensor::scalar(found->second);
     } else if (value.size_bytes() != found->second.size()) {
-      throw InvalidArgumentError(fmt::format("{} has {} bytes, and {} at the begin of the epoch in the checkpoint",
-                                             found->first, value.size_bytes(), found->second.size()));
+      throw InvalidArgumentError(fmt::format("{} must have {} bytes", found->first, found->second.size()));
     } else {
       std::memcpy(value.mutable_data(), found->second.data(), value.size_bytes());
     }
