@@ -99,7 +99,7 @@ TEST_F(ClientSessionTest, ATaskThatIsNoServerIsRefused) {
   const auto transport = network().start("/job:worker/replica:0/task:9");
   Worker worker(*transport, std::make_shared<TaskResources>(TaskOptions{.clock = &clock()}));
   EXPECT_THAT(error_of<FailedPreconditionError>([&] { session(graph, {}, transport->address_of(transport->task())); }),
-              HasSubstr("is no server"));
+              HasSubstr("cannot serve sessions"));
 }
 
 TEST_F(ClientSessionTest, AClientThatDiesLeavesNothingBehind) {  // unlike MA-14, unlike MA-15

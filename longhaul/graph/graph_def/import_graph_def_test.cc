@@ -178,7 +178,7 @@ TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {
   EXPECT_THAT(refusal<UnimplementedError>(text),
               AllOf(HasSubstr("MatMul (2 nodes)"), HasSubstr("NoSuchType (1 node)"), HasSubstr("loops"),
                     HasSubstr("functions, but these are not supported: MyAdd"),
-                    HasSubstr("but these cannot be stored in a file: f")));
+                    HasSubstr("nor run on a server (feed what they return through placeholders): f")));
   EXPECT_EQ(graph_.num_operations(), 0);
 }
 

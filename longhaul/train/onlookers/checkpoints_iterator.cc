@@ -44,7 +44,7 @@ class CheckpointsIterator::Follower {
 
   const NewCheckpoint* next() {
     pin_.reset();
-    if (end_ != IterationEnd::kNone) return nullptr;
+    if (end_ != IterationEnd::kNotYet) return nullptr;
     if (handed_out_at_) {
       // wait: the interval that the program has asked for
       options_.coord.wait_for_stop_until(*handed_out_at_ + options_.min_interval_secs);
@@ -173,7 +173,7 @@ class CheckpointsIterator::Follower {
   std::unique_ptr<CheckpointPin> pin_;
   std::optional<Seconds> handed_out_at_;
   Seconds alive_at_{0};  // when there was a chief, or the wait began
-  IterationEnd end_ = IterationEnd::kNone;
+  IterationEnd end_ = IterationEnd::kNotYet;
   bool told_of_no_chief_ = false, told_of_error_ = false;
   DirectoryNews news_{directory_, options_.coord};
 };

@@ -39,7 +39,7 @@ struct NewCheckpoint {
 };
 
 enum class IterationEnd {
-  kNone,           // it has not ended
+  kNotYet,         // it has not ended
   kTrainingEnded,  // the training has ended, and its last checkpoint was handed out
   kTimeout,        // CheckpointsIteratorOptions::timeout, and timeout_fn agreed
   kNoChief,        // chief_timeout
