@@ -86,7 +86,7 @@ TEST_F(SelfPlayTest, WithoutActorsItResumesToTheSameBytes) {
   for (int attempt = 0; attempt < 5 && !result; ++attempt) {
     try {
       result = check_resume(
-          {.command = {SELF_PLAY_PROGRAM, "--logdir={}", "--actors=0", "--steps=900", "--save_model_secs=0.2"},
+          {.command = {SELF_PLAY_PROGRAM, "--logdir={}", "--actors=0", "--steps=4000", "--save_model_secs=0.2"},
            .kills = 2,
            .stops = 1,
            .seed = std::random_device{}(),
