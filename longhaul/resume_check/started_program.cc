@@ -12,6 +12,7 @@
 #include "longhaul/base/above_stdio.h"
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
+#include "longhaul/io/process/child_signals.h"
 
 namespace longhaul {
 namespace {
@@ -88,16 +89,6 @@ void use_as_stdio(const Exec& exec) {
   const int error = errno;
   static_cast<void>(!::write(exec.failure, &error, sizeof error));
   _exit(127);
-}
-
-// The error number of the exec that failed; 0: it succeeded, which closed the pipe.
-int exec_error(int pipe) {
-  int error = 0;
-  while (true) {
-    const ssize_t count = ::read(pipe, &error, sizeof error);
-    if (count >= 0) return count == sizeof error ? error : 0;
-    if (errno != EINTR) return errno;
-  }
 }
 
 }  // namespace

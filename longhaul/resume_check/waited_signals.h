@@ -1,9 +1,7 @@
 #pragma once
 
-#include <signal.h>
-
 #include "longhaul/base/error.h"
-#include "longhaul/base/mutex.h"
+#include "longhaul/io/process/child_signals.h"
 
 namespace longhaul {
 
@@ -17,28 +15,17 @@ class InterruptedError : public CancelledError {
   int signal_;
 };
 
-// While it exists, the ends of child processes and the signals that end this one wake wait(), and do nothing else. A
-// signal that was ignored before, such as SIGHUP under nohup, stays ignored. What children leave behind becomes a child
-// of this process too, so that it can be waited for (PR_SET_CHILD_SUBREAPER).
-//
-// For a process with one thread: others would get the signals. The destructor puts everything back.
+// While it exists, the ends of child processes and the signals that end this one wake wait()
+// (io/process/child_signals.h). For a process with one thread.
 class WaitedSignals {
  public:
-  WaitedSignals();
-  ~WaitedSignals();
-  WaitedSignals(const WaitedSignals&) = delete;
-  WaitedSignals& operator=(const WaitedSignals&) = delete;
-
   // Returns when a child has ended, or after that time, whichever is first. InterruptedError: this process is to end.
   void wait(Seconds timeout) const;
 
-  const sigset_t& mask_before() const { return before_; }  // what children are to have
+  const sigset_t& mask_before() const { return signals_.mask_before(); }  // what children are to have
 
  private:
-  sigset_t waited_{};
-  sigset_t before_{};
-  struct sigaction child_before_{};
-  int subreaper_before_ = 0;
+  const ChildSignals signals_{SIGINT, SIGTERM, SIGHUP};
 };
 
 }  // namespace longhaul

@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "longhaul/console/events/directory_watch.h"
+#include "longhaul/base/clock.h"
 #include "longhaul/console/events/event_values.h"
 #include "longhaul/console/text/plot.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/table.h"
 #include "longhaul/console/text/times.h"
+#include "longhaul/io/files/directory_watch.h"
 
 namespace longhaul::console {
 namespace {
@@ -129,6 +130,34 @@ void plot_tags(const TagRecords& records, const Terminal& terminal, Report& repo
   }
 }
 
+// Changes of a directory's files since the last wait.
+class EventNews {
+ public:
+  explicit EventNews(const std::string& directory)
+      : watch_(directory, [this](const DirectoryChange&) { add(); }, DirectoryWatch::Notices::kWrites) {}
+
+  void wait() EXCLUDES(mutex_) {
+    Clock& clock = Clock::real();
+    const Seconds end = clock.now() + kBetweenLooks;
+    MutexLock lock(mutex_);
+    // wait: a file server does not tell of what other machines write
+    while (!has_some_ && clock.now() < end) clock.wait_until(changed_, mutex_, end);
+    has_some_ = false;
+  }
+
+ private:
+  void add() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    has_some_ = true;
+    changed_.notify_all();
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool has_some_ GUARDED_BY(mutex_) = false;
+  DirectoryWatch watch_;  // its thread uses the others
+};
+
 }  // namespace
 
 Report list_events(FileSystem& files, const EventListingOptions& options, double now, const Terminal& terminal) {
@@ -161,7 +190,7 @@ Report list_events(FileSystem& files, const EventListingOptions& options, double
 void follow_events(FileSystem& files, const std::string& path, const std::string& tag,
                    const std::function<bool(const std::string& text, const Json& json)>& say) {
   EventFiles event_files(files, path);
-  DirectoryWatch watch(files.is_directory(path) ? path : directory_name(path));
+  EventNews news(files.is_directory(path) ? path : directory_name(path));
   bool is_over = false, is_new = false;
   size_t problems = 0;
   while (!is_over) {
@@ -180,7 +209,7 @@ void follow_events(FileSystem& files, const std::string& path, const std::string
       json["problem"] = problem;
       is_over = !say("wrong: " + shown(problem, 1000), json) || is_over;
     }
-    if (!is_over) watch.wait_for_change(kBetweenLooks);
+    if (!is_over) news.wait();
   }
 }
 

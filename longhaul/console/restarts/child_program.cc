@@ -15,6 +15,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/console/text/kernel_text.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/io/process/child_signals.h"
 
 namespace longhaul::console {
 namespace {
@@ -38,16 +39,6 @@ struct Exec {
   const int error = errno;
   static_cast<void>(!::write(exec.failure, &error, sizeof error));
   _exit(127);
-}
-
-// The error number of the exec that failed; 0: it succeeded, which closed the pipe.
-int exec_error(int pipe) {
-  int error = 0;
-  while (true) {
-    const ssize_t count = ::read(pipe, &error, sizeof error);
-    if (count >= 0) return count == sizeof error ? error : 0;
-    if (errno != EINTR) return errno;
-  }
 }
 
 ProgramEnd to_end(int status) {

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <signal.h>
-
 #include <optional>
 
-#include "longhaul/base/clock.h"
+#include "longhaul/io/process/child_signals.h"
 
 namespace longhaul::console {
 
@@ -18,28 +16,16 @@ struct ReceivedSignal {
 bool is_stop_signal(int number);
 
 // While it exists, the signals that one passes on to a program, those above and SIGUSR2, and the ends of children wake
-// wait(), and do nothing else, in the first process of a container too. A signal that was ignored before, such as
-// SIGHUP under nohup, stays ignored. What children leave behind becomes a child of this process
-// (PR_SET_CHILD_SUBREAPER).
-//
-// For a process with one thread: others would get the signals. The destructor puts everything back.
+// wait() (io/process/child_signals.h). For a process with one thread.
 class ForwardedSignals {
  public:
-  ForwardedSignals();
-  ~ForwardedSignals();
-  ForwardedSignals(const ForwardedSignals&) = delete;
-  ForwardedSignals& operator=(const ForwardedSignals&) = delete;
-
   // Returns the next signal; nullopt: a child has ended, or that time has passed. Without a time, it has none.
   std::optional<ReceivedSignal> wait(std::optional<Seconds> timeout = std::nullopt) const;
 
-  const sigset_t& mask_before() const { return before_; }  // what children are to have
+  const sigset_t& mask_before() const { return signals_.mask_before(); }  // what children are to have
 
  private:
-  sigset_t waited_{};
-  sigset_t before_{};
-  struct sigaction child_before_{};
-  int subreaper_before_ = 0;
+  const ChildSignals signals_{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 };
 
 }  // namespace longhaul::console

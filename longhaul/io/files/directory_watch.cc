@@ -22,9 +22,10 @@ constexpr uint32_t kGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNOR
 
 }  // namespace
 
-DirectoryWatch::DirectoryWatch(const std::string& directory, std::function<void(const DirectoryChange&)> changed)
+DirectoryWatch::DirectoryWatch(const std::string& directory, std::function<void(const DirectoryChange&)> changed,
+                               Notices notices)
     : changed_(std::move(changed)) {
-  open(directory);
+  open(directory, notices);
   if (!is_watching_) return;
   try {
     thread_ = NamedThread("lh-watch", [this] { watch(); });
@@ -43,12 +44,14 @@ DirectoryWatch::~DirectoryWatch() {
   close_all();
 }
 
-void DirectoryWatch::open(const std::string& directory) {
+void DirectoryWatch::open(const std::string& directory, Notices notices) {
   const AboveStdio above;
   inotify_ = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   end_ = ::eventfd(0, EFD_CLOEXEC);
   const bool is_open = inotify_ >= 0 && end_ >= 0;
-  is_watching_ = is_open && ::inotify_add_watch(inotify_, directory.c_str(), kChanges | kGone | IN_ONLYDIR) >= 0;
+  const uint32_t writes = notices == Notices::kWrites ? IN_MODIFY : 0;
+  is_watching_ =
+      is_open && ::inotify_add_watch(inotify_, directory.c_str(), kChanges | writes | kGone | IN_ONLYDIR) >= 0;
   if (!is_watching_) log_debug("{} cannot be watched: {}", directory, std::strerror(errno));
 }
 

@@ -19,9 +19,14 @@ struct DirectoryChange {
 // left. So whoever relies on it also looks now and then.
 class DirectoryWatch {
  public:
+  enum class Notices {
+    kWholeFiles,  // that are closed after writes, get their names, or are removed
+    kWrites,      // these, and each write to a file that stays open: what is appended to a log
+  };
   // Calls `changed` on the watch's own thread ("lh-watch"), from now on until the destructor. It must be fast and must
   // not throw. A directory that does not exist, or cannot be watched, is not an error: see is_watching().
-  DirectoryWatch(const std::string& directory, std::function<void(const DirectoryChange&)> changed);
+  DirectoryWatch(const std::string& directory, std::function<void(const DirectoryChange&)> changed,
+                 Notices notices = Notices::kWholeFiles);
   ~DirectoryWatch();
   DirectoryWatch(const DirectoryWatch&) = delete;
   DirectoryWatch& operator=(const DirectoryWatch&) = delete;
@@ -30,7 +35,7 @@ class DirectoryWatch {
   bool is_watching() const { return is_watching_; }
 
  private:
-  void open(const std::string& directory);
+  void open(const std::string& directory, Notices notices);
   void close_all();
   void watch();
   bool read_changes();  // false: the watch has ended

@@ -61,6 +61,14 @@ TEST_F(DirectoryWatchTest, TellsOfFilesThatAreWrittenRenamedAndRemoved) {
   EXPECT_TRUE(changes_.has("written", true));
 }
 
+TEST_F(DirectoryWatchTest, TellsOfWritesToOpenFilesIfAsked) {
+  std::ofstream log(place_.file("log"), std::ios::app);
+  const DirectoryWatch watch(
+      place_.path(), [this](const auto& change) { changes_.add(change); }, DirectoryWatch::Notices::kWrites);
+  log << "a line" << std::flush;
+  EXPECT_TRUE(changes_.has("log", false));
+}
+
 TEST_F(DirectoryWatchTest, EndsWithTheDirectory) {
   fs::create_directory(place_.file("d"));
   const DirectoryWatch watch(place_.file("d"), [this](const DirectoryChange& change) { changes_.add(change); });
