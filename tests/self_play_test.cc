@@ -117,7 +117,7 @@ TEST_F(SelfPlayTest, ItsCheckpointsCanBeFollowed) {
   EXPECT_EQ(checkpoints.ended_by(), IterationEnd::kTrainingEnded);
   EXPECT_EQ(training->wait(), 0) << training->errors();
   EXPECT_EQ(step, 3000);
-  EXPECT_GE(followed, 1) << "a busy machine may skip all but the last";
+  EXPECT_GT(followed, 1);
 }
 
 }  // namespace

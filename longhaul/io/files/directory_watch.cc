@@ -17,7 +17,7 @@
 namespace longhaul {
 namespace {
 
-constexpr uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE;
+constexpr uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_CREATE;
 constexpr uint32_t kGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 
 }  // namespace
@@ -83,8 +83,9 @@ bool DirectoryWatch::read_changes() {
     struct inotify_event event;
     std::memcpy(&event, buffer.data() + at, sizeof(event));
     if ((event.mask & kGone) != 0) return false;
-    const char* name = buffer.data() + at + sizeof(event);  // it ends in a NUL
-    changed_({.name = event.len > 0 ? name : "", .is_removal = (event.mask & IN_DELETE) != 0});
+    const char* name = buffer.data() + at + sizeof(event);                                     // it ends in a NUL
+    const bool is_empty_file = (event.mask & IN_CREATE) != 0 && (event.mask & IN_ISDIR) == 0;  // its writes are told of
+    if (!is_empty_file) changed_({.name = event.len > 0 ? name : "", .is_removal = (event.mask & IN_DELETE) != 0});
     at += sizeof(event) + event.len;
   }
   return true;

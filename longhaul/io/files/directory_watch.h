@@ -8,7 +8,8 @@
 
 namespace longhaul {
 
-// A change of a file in a watched directory: written and closed, renamed to this name, or removed.
+// A change of a file in a watched directory: written and closed, renamed to this name, or removed; or a new directory
+// in it.
 struct DirectoryChange {
   std::string name;  // the file's base name; empty: unknown, so anything may have changed
   bool is_removal = false;

@@ -61,6 +61,12 @@ TEST_F(DirectoryWatchTest, TellsOfFilesThatAreWrittenRenamedAndRemoved) {
   EXPECT_TRUE(changes_.has("written", true));
 }
 
+TEST_F(DirectoryWatchTest, TellsOfANewDirectory) {
+  const DirectoryWatch watch(place_.path(), [this](const auto& change) { changes_.add(change); });
+  fs::create_directory(place_.file("run"));
+  EXPECT_TRUE(changes_.has("run", false));
+}
+
 TEST_F(DirectoryWatchTest, TellsOfWritesToOpenFilesIfAsked) {
   std::ofstream log(place_.file("log"), std::ios::app);
   const DirectoryWatch watch(

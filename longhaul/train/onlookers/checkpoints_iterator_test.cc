@@ -3,10 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <limits>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
@@ -28,6 +30,27 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 static_assert(std::input_iterator<CheckpointsIterator::Position>);
+
+// Stands still, and knows when somebody waits on it.
+class StillClock : public testing::FakeClock {
+ public:
+  bool is_waited_for() { return waits_.try_acquire_for(std::chrono::minutes(1)); }  // false: nobody for a minute
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    note();
+    FakeClock::wait_for(cond, mutex, timeout);
+  }
+  void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) override REQUIRES(mutex) {
+    note();
+    FakeClock::wait_until(cond, mutex, deadline);
+  }
+
+ private:
+  void note() {
+    if (!was_noted_.exchange(true)) waits_.release();
+  }
+  std::atomic<bool> was_noted_{false};
+  std::binary_semaphore waits_{0};
+};
 
 class CheckpointsIteratorTest : public ::testing::Test {
  protected:
@@ -62,7 +85,7 @@ class CheckpointsIteratorTest : public ::testing::Test {
   testing::FakeClock clock_{testing::FakeClock::Waits::kPassTime};
   Coordinator coord_{{.clock = &clock_}};
   // Whoever waits here is woken by a change, or in a minute by a stop: the clock stands still.
-  testing::FakeClock still_;
+  StillClock still_;
   const Coordinator still_coord_{{.clock = &still_}};
   std::mutex mutex_;
   std::condition_variable_any over_;
@@ -283,7 +306,7 @@ TEST_F(CheckpointsIteratorTest, ANewCheckpointWakesIt) {
   const DirectoryLock chief(directory_.path());
   CheckpointsIterator iterator = checkpoints_iterator(directory_.path(), {.coord = still_coord_});
   std::thread trainer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(still_.is_waited_for());
     save(1);
   });
   EXPECT_NE(iterator.next(), nullptr);
@@ -294,7 +317,7 @@ TEST_F(CheckpointsIteratorTest, SoDoesTheDirectoryItself) {
   fs::remove_all(directory_.path());
   CheckpointsIterator iterator = checkpoints_iterator(directory_.path(), {.coord = still_coord_});
   std::thread trainer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(still_.is_waited_for());
     save(1);
   });
   EXPECT_NE(iterator.next(), nullptr);
@@ -309,7 +332,7 @@ TEST_F(CheckpointsIteratorTest, AndSoDoesTheEndOfTheTraining) {
   CheckpointsIterator iterator = checkpoints_iterator(directory_.path(), {.coord = still_coord_});
   EXPECT_NE(iterator.next(), nullptr);
   std::thread trainer([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(still_.is_waited_for());
     journal.ended();
     chief.reset();
   });
