@@ -107,6 +107,16 @@ void warn_of_lost_latest(FileSystem& files, const std::string& state_path, const
               excerpt(latest), has_index ? "some of its files are missing" : "it does not exist", newest_first.front());
 }
 
+// Asked before the state is read: a trainer may replace it in between, and a checkpoint that the old state does not
+// name is newer than the old one, but not than the new one. 0: it cannot be asked, as the read then tells.
+double written_at_of(FileSystem& files, const std::string& state_path) {
+  try {
+    return files.modified_at(state_path);
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 bool begins_with_latest(const std::vector<std::string>& candidates) {
   return std::none_of(candidates.begin(), candidates.end(),
                       [&](const std::string& each) { return has_later_step(each, candidates.front()); });
@@ -116,6 +126,7 @@ bool begins_with_latest(const std::vector<std::string>& candidates) {
 
 std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
                                                const std::string& basename, const std::string& latest_filename) {
+  const double written_at = written_at_of(files, join_path(directory, latest_filename));
   const auto read = read_checkpoint_state(files, directory, latest_filename);
   if (!read.why.empty()) log_warning("{}; searching the directory instead", read.why);
   const auto found = found_in(files, directory, basename);
@@ -129,7 +140,6 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
       warn_of_lost_latest(files, join_path(directory, latest_filename), latest, newest_first);
       for (const std::string& prefix : newest_first) candidates.add(prefix);
     }
-    const double written_at = files.modified_at(join_path(directory, latest_filename));
     for (const auto& checkpoint : found) {
       if (committed_after(checkpoint, read.state.model_checkpoint_path, written_at)) candidates.add(checkpoint.prefix);
     }
