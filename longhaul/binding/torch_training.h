@@ -75,9 +75,9 @@ class Optimizer;
 // to it. The checkpoint is written from the copies, whose memory is kept for the next snapshot. Writes that libtorch
 // does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
 // then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
-// "Cost"). Training also waits for the copies of the first snapshot, and of one that the thread that trains asks for.
-// Tensors on devices other than the CPU are copied to host memory; this has not been tried on any such device. The
-// default generators of such devices are not saved: if a step draws from one, bind it through
+// "Cost"). Training also waits for the copies of the first snapshot, and of one that the training thread itself
+// requests. Tensors on devices other than the CPU are copied to host memory; this has not been tried on any such
+// device. The default generators of such devices are not saved: if a step draws from one, bind it through
 // TorchTrainingOptions::generators, as {"cuda", ...}.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
@@ -125,7 +125,7 @@ class TorchStepFunction {
 
 struct TorchTrainingOptions {
   std::vector<Output> inputs{};              // computed before the step and passed to it: placeholders, a queue's batch
-  std::vector<TorchScheduler> schedulers{};  // pointers; stepped by the step function
+  std::vector<TorchScheduler> schedulers{};  // borrowed; the step function steps them
   std::map<std::string, at::Generator> generators{};  // the program's own, besides the default: "generators/KEY"
   // The program's own tensors that carry over from step to step: a recurrent network's state, a replay buffer. The step
   // function may write to them and replace them; the dtype must stay the same. Their values are saved without their
@@ -160,10 +160,10 @@ struct TorchTraining {
 
 // InvalidArgumentError: a tensor has a dtype that checkpoints lack; an optimizer is of an unknown kind (known are SGD,
 // Adam, AdamW, RMSprop, Adagrad and LBFGS; register_optimizer() makes others known), or has a parameter that is not the
-// module's. AlreadyExistsError: a name is taken
-// in the scope (give each bound program its own scope); another bound program of the graph counts the global step; or a
-// tensor of the module is bound in a graph that still exists. If a parameter or buffer is registered, replaced or
-// removed afterwards, initialising or saving the model throws FailedPreconditionError.
+// module's. AlreadyExistsError: a name is taken in the scope (give each bound program its own scope); another bound
+// program of the graph counts the global step; or a tensor of the module is bound in a graph that still exists. If a
+// parameter or buffer is registered, replaced or removed afterwards, initialising or saving the model throws
+// FailedPreconditionError.
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                              TorchStepFunction step, const TorchTrainingOptions& options = {});
 // With several optimizers, or with none.

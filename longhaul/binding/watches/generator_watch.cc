@@ -5,12 +5,37 @@
 #include <map>
 
 #include "longhaul/base/log.h"
+#include "longhaul/binding/watches/private_member.h"
 
 namespace longhaul {
 namespace {
 
+// The functions for these return copies, of 2.5 KB each: too much for each step.
+struct EngineOfGenerator {
+  using Member = at::mt19937 at::CPUGeneratorImpl::*;
+  friend Member member_of(EngineOfGenerator);
+};
+struct DataOfEngine {
+  using Member = at::mt19937_data_pod at::mt19937::*;
+  friend Member member_of(DataOfEngine);
+};
+
+}  // namespace
+
+template struct PrivateMember<EngineOfGenerator, &at::CPUGeneratorImpl::engine_>;
+template struct PrivateMember<DataOfEngine, &at::mt19937::data_>;
+
+namespace {
+
+const at::mt19937_data_pod& data_of(const at::mt19937& engine) {
+  return engine.*member_of(DataOfEngine());
+}
+const at::mt19937& engine_of(const at::CPUGeneratorImpl& generator) {
+  return generator.*member_of(EngineOfGenerator());
+}
+
 bool same_engine(const at::mt19937& a, const at::mt19937& b) {
-  const at::mt19937_data_pod x = a.data(), y = b.data();
+  const at::mt19937_data_pod &x = data_of(a), &y = data_of(b);
   return x.left_ == y.left_ && x.next_ == y.next_ && x.seed_ == y.seed_ && x.state_ == y.state_;
 }
 
@@ -40,16 +65,10 @@ std::shared_ptr<GeneratorWatch> GeneratorWatch::of(const at::Generator& generato
   return watch;
 }
 
-bool GeneratorWatch::Moment::operator==(const Moment& other) const {
-  if (engine.has_value() != other.engine.has_value()) return false;
-  if (!engine) return seed == other.seed && at::equal(state, other.state);
-  return next_float == other.next_float && next_double == other.next_double && same_engine(*engine, *other.engine);
-}
-
 // An engine makes its numbers as soon as the first one is drawn, and is never at their beginning again.
 bool GeneratorWatch::Moment::is_just_seeded() const {
   if (!engine) return false;
-  const at::mt19937_data_pod data = engine->data();
+  const at::mt19937_data_pod& data = data_of(*engine);
   return data.left_ == 1 && data.next_ == 0;
 }
 
@@ -61,13 +80,25 @@ GeneratorWatch::Moment GeneratorWatch::moment() {
   const std::lock_guard<std::mutex> lock(generator_.mutex());
   Moment moment{.seed = generator_.current_seed()};
   if (at::CPUGeneratorImpl* cpu = on_cpu()) {
-    moment.engine = cpu->engine();
+    moment.engine = engine_of(*cpu);
     moment.next_float = cpu->next_float_normal_sample();
     moment.next_double = cpu->next_double_normal_sample();
   } else {
     moment.state = generator_.get_state();
   }
   return moment;
+}
+
+bool GeneratorWatch::is_at(const Moment& moment) {
+  const std::lock_guard<std::mutex> lock(generator_.mutex());
+  at::CPUGeneratorImpl* const cpu = on_cpu();
+  if (moment.engine.has_value() != (cpu != nullptr)) return false;
+  if (cpu == nullptr) {
+    return moment.seed == generator_.current_seed() && moment.state.defined() &&
+           at::equal(moment.state, generator_.get_state());
+  }
+  return moment.next_float == cpu->next_float_normal_sample() &&
+         moment.next_double == cpu->next_double_normal_sample() && same_engine(*moment.engine, engine_of(*cpu));
 }
 
 void GeneratorWatch::put_back(const Moment& moment) {
@@ -108,13 +139,13 @@ void GeneratorWatch::forget() {
   same_ = seeded_ = drawn_ = 0;
 }
 
-bool GeneratorWatch::judge(const Moment& found, int64_t number) {
+bool GeneratorWatch::judge(int64_t number) {
   const bool restored = phase_ == Phase::kRestored;
   if (restored && number == 0) return false;  // no step had been made: the program begins as it always does
-  const bool seeded_again = restored && found.is_just_seeded() && found.seed == left_.seed && !(found == left_);
-  if (seeded_again || found == left_) {
+  const bool seeded_again = restored && found_ && found_->is_just_seeded() && found_->seed == left_.seed;
+  if (seeded_again || !found_) {
     ++same_;
-  } else if (found.is_just_seeded() || found.seed != left_.seed) {
+  } else if (found_->is_just_seeded() || found_->seed != left_.seed) {
     ++seeded_;
   } else {
     ++drawn_;
@@ -124,19 +155,21 @@ bool GeneratorWatch::judge(const Moment& found, int64_t number) {
 
 void GeneratorWatch::begin_step(int64_t number) {
   std::unique_lock<std::mutex> lock(mutex_);
-  found_ = moment();
   if (inside_++ > 0) phase_ = Phase::kFresh;
-  if (phase_ == Phase::kFresh || !judge(found_, number)) return;
+  found_.reset();
+  if (phase_ == Phase::kFresh || !is_at(left_)) found_ = moment();
+  if (phase_ == Phase::kFresh || !judge(number)) return;
   put_back(left_);
-  found_ = left_;
+  found_.reset();
   lock.unlock();
   log_info("a generator was seeded after a restore with the seed that it already had; the restored state is used");
 }
 
 void GeneratorWatch::end_step() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  left_ = moment();
-  steps_draw_ |= !(left_ == found_);
+  const bool has_drawn = !is_at(found_ ? *found_ : left_);
+  steps_draw_ |= has_drawn;
+  if (has_drawn || found_) left_ = moment();
   phase_ = --inside_ == 0 ? Phase::kLeft : Phase::kFresh;
 }
 

@@ -46,25 +46,25 @@ class GeneratorWatch {
     c10::optional<double> next_double;
     at::Tensor state;  // on other devices
 
-    bool operator==(const Moment& other) const;
     bool is_just_seeded() const;
   };
   enum class Phase { kFresh, kRestored, kLeft };
 
   at::CPUGeneratorImpl* on_cpu() const;
   Moment moment();
+  bool is_at(const Moment& moment);  // without a copy of its state
   void put_back(const Moment& moment);
-  bool judge(const Moment& found, int64_t number);  // true: the restored state applies
+  bool judge(int64_t number);  // true: the restored state applies
 
   std::mutex mutex_;
   at::Generator generator_;
   Phase phase_ = Phase::kFresh;
-  Moment left_;         // unless fresh: the state after the last step, or the restored one
-  Moment found_;        // at the beginning of the step
-  int inside_ = 0;      // steps under way: possibly of several bindings
-  int64_t same_ = 0;    // how often it was unchanged between two steps
-  int64_t seeded_ = 0;  // how often it had been seeded
-  int64_t drawn_ = 0;   // how often numbers had been drawn
+  Moment left_;                  // unless fresh: the state after the last step, or the restored one
+  std::optional<Moment> found_;  // at the beginning of the step; nullopt: left_
+  int inside_ = 0;               // steps under way: possibly of several bindings
+  int64_t same_ = 0;             // how often it was unchanged between two steps
+  int64_t seeded_ = 0;           // how often it had been seeded
+  int64_t drawn_ = 0;            // how often numbers had been drawn
   bool steps_draw_ = false;
 };
 

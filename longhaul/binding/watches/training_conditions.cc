@@ -17,6 +17,8 @@
 #include <tuple>
 #include <utility>
 
+#include "longhaul/binding/watches/private_member.h"
+
 namespace longhaul {
 namespace {
 
@@ -53,11 +55,6 @@ std::function<double()> dropout_rate_of(const Module& module) {
   return nullptr;
 }
 
-// Gives access to a private member: an explicit instantiation may name it.
-template <typename Tag, typename Tag::Member member>
-struct Access {
-  friend typename Tag::Member member_of(Tag) { return member; }
-};
 struct StepSize {
   using Member = const unsigned torch::optim::StepLR::*;
   friend Member member_of(StepSize);
@@ -66,8 +63,13 @@ struct Gamma {
   using Member = const double torch::optim::StepLR::*;
   friend Member member_of(Gamma);
 };
-template struct Access<StepSize, &torch::optim::StepLR::step_size_>;
-template struct Access<Gamma, &torch::optim::StepLR::gamma_>;
+
+}  // namespace
+
+template struct PrivateMember<StepSize, &torch::optim::StepLR::step_size_>;
+template struct PrivateMember<Gamma, &torch::optim::StepLR::gamma_>;
+
+namespace {
 
 std::string text_of(double value, bool is_switch) {
   if (is_switch) return value != 0 ? "true" : "false";
