@@ -1,6 +1,6 @@
 #pragma once
 
-// SessionRunHook, the base class of a program's own hooks, and all hooks of the library.
+// SessionRunHook, the base class of a program's own hooks, and the hooks of the library that programs use.
 
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/feed_fn_hook.h"

@@ -3,7 +3,8 @@
 // The header for a program that trains: the whole system in one process, on libtorch. Including it registers libtorch's
 // operators for graphs and makes in-process sessions the default.
 //
-// Includes all headers that docs/headers.md lists, except torch.h, server.h, testing.h and the messages.
+// Includes all headers that docs/headers.md lists, except trainer.h, torch.h, server.h, testing.h and
+// the messages.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"

@@ -1,10 +1,10 @@
 #pragma once
 
-// For programs that use libtorch themselves: torch_training() supervises their own training. KeptValues,
-// register_optimizer(), TorchScheduler, ModuleAverage and LossScale keep what it carries from step to step; Autocast,
-// StepSampler and KeepRandomState make steps that a restart repeats. save_state_dict() and load_state_dict() exchange
-// weights with PyTorch; to_tensor() and to_aten() convert tensors without copying their bytes. Includes ATen's
-// functions.
+// For programs that use libtorch themselves: torch_training() supervises a step function of theirs, torch_loop()
+// a loop. KeptValues, register_optimizer(), TorchScheduler, ModuleAverage and LossScale keep what such a program
+// carries from step to step; Autocast, StepSampler and KeepRandomState make steps that a restart repeats.
+// save_state_dict() and load_state_dict() exchange weights with PyTorch; to_tensor() and to_aten() convert tensors
+// without copying their bytes. Includes ATen's functions.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"

@@ -36,8 +36,8 @@ constexpr char kAboutResumeCheck[] =
     "environment in .meta), and the settings with which a process began (longhaul/conditions and\n"
     "longhaul/optimizer), which are named if they differ.\n"
     "\n"
-    "Exit status: 0 the same bytes; 1 they differ, or a run failed; 2 wrong usage, or no checkpoint\n"
-    "was written.";
+    "Exit status: 0 the same bytes; 1 they differ, a run failed, or nothing was shown; 2 wrong usage, or no\n"
+    "checkpoint was written.";
 
 struct CommandOptions {
   ResumeCheckOptions check;

@@ -12,13 +12,14 @@ namespace longhaul {
 // several parts.
 //
 //   1. The indexes of the parts are read and checked.
-//   2. If there is a committed checkpoint named `prefix`, it is set aside (set_aside.h).
-//   3. The data files get their new names, by hard links, so the parts remain intact until 4.
-//   4. The index is written under a temporary name, synced, and renamed: this is the commit.
-//   5. The parts and everything set aside are removed; with `remove_directories`, the parts' directories too, if they
+//   2. The index is written under a temporary name and synced.
+//   3. If there is a committed checkpoint named `prefix`, it is set aside (set_aside.h).
+//   4. The data files get their new names, by hard links, so the parts remain intact.
+//   5. The index gets its name: this is the commit.
+//   6. The parts and everything set aside are removed; with `remove_directories`, the parts' directories too, if they
 //      are then empty. Failures here are only logged.
 //
-// check_directory_owner() is called before 2, 4 and 5, and before they are undone after an error. Once another process
+// check_directory_owner() is called before 2, 5 and 6, and before they are undone after an error. Once another process
 // owns the directory, nothing in it is renamed or removed any more (DirectoryLostError).
 //
 // After any other error, the old checkpoint and the parts are still there. InvalidArgumentError: "Duplicate tensor

@@ -9,8 +9,8 @@
 namespace longhaul {
 
 // DataLossError: it is not JSON, or not a valid header (other keys, other values, duplicates); `path` begins the
-// message, which names the place. It must begin with "{". Lengths are not trusted, so memory use depends only on the
-// actual contents.
+// message, which names the place. The text must begin with "{". Lengths are not trusted, so memory use depends only on
+// the actual contents.
 SafetensorsHeader safetensors_from_json(std::string_view json, const std::string& path);
 
 // InvalidArgumentError: a text is not UTF-8.

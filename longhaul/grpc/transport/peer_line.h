@@ -15,10 +15,10 @@ class ChannelCredentials;
 
 namespace longhaul {
 
-// The path of a method between tasks: "/longhaul.Task/RunPart".
+// What the path of each method between tasks begins with, as in "/longhaul.Task/RunPart".
 inline constexpr char kTaskPath[] = "/longhaul.Task/";
 
-// How many calls gRPC has not yet ended. Any thread may call.
+// Counts the calls that gRPC has not finished. Any thread may call.
 class CallsInGrpc {
  public:
   void add() EXCLUDES(mutex_);
@@ -42,7 +42,7 @@ class PeerLine {
     FrameLimits frames{};
     Clock* clock = &Clock::real();
     std::shared_ptr<CallsInGrpc> calls{};
-    std::shared_ptr<RenewalWatch> files{};  // of TLS, to be looked at when no connection comes about; null: none
+    std::shared_ptr<RenewalWatch> files{};  // of TLS: asked for problems if there is no connection; null: none
   };
   explicit PeerLine(Options options);
   ~PeerLine();
@@ -52,10 +52,10 @@ class PeerLine {
   struct Sent {
     std::string path;                    // "/longhaul.Task/RunPart"
     std::optional<Seconds> time_left{};  // none: no deadline
-    Slices frame{};                      // a call's
+    Slices frame{};                      // the encoded call (write_frame)
     std::string token{};                 // empty: none
   };
-  // Sends the frame, and ends the call in one of its ways.
+  // Sends the frame. Later the call ends: with the reply, an error, or because the connection broke (OutgoingCall).
   void start(std::shared_ptr<OutgoingCall> call, const Sent& sent);
 
  private:

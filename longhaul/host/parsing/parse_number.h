@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <clocale>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -27,8 +28,10 @@ std::optional<Number> parse_number(std::string_view text) {
   if (end != text.data() + text.size()) return std::nullopt;
   if (error == std::errc()) return number;
   if constexpr (std::is_floating_point_v<Number>) {
-    if (error == std::errc::result_out_of_range)
-      return static_cast<Number>(std::strtod(std::string(text).c_str(), nullptr));
+    if (error == std::errc::result_out_of_range) {
+      static const locale_t classic = newlocale(LC_ALL_MASK, "C", nullptr);  // with "." whatever the program has set
+      return static_cast<Number>(strtod_l(std::string(text).c_str(), nullptr, classic));
+    }
   }
   return std::nullopt;
 }

@@ -8,10 +8,11 @@
 
 namespace longhaul::ops {
 
-// How gradients pass through a type of operation.
+// The derivative of one type of operation.
 struct Derivative {
-  // Adds the operations and sets the gradients of the needed inputs; false: this call is not supported, use the tape.
-  // nullptr: no gradient passes, as the result does not depend smoothly on the inputs.
+  // Adds the operations that compute the gradients of the needed inputs. Returns false if it does not support this
+  // call, which then uses libtorch's autograd (TapeGradient). A null pointer: no gradient passes, as the result does
+  // not depend smoothly on the inputs.
   bool (*function)(Backward&) = nullptr;
   // The arguments that may be tensors. A call with a tensor for another argument uses the tape.
   std::vector<std::string> edges;

@@ -6,10 +6,10 @@
 
 namespace longhaul {
 
-// Runs a StepWatch. Any thread.
+// Calls a StepWatch's `passed` when the step reaches a multiple of `every`. Any thread.
 class WatchedStep {
  public:
-  // InvalidArgumentError: as StepWatching::watch_steps().
+  // InvalidArgumentError: as for StepWatching::watch_steps().
   WatchedStep(StepWatch watch, VariableStore& variables, const std::string& default_container = kLocalContainer);
 
   // After each run that has written variables.
