@@ -104,6 +104,33 @@ TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {  // MA-18
   expect_nothing_left();
 }
 
+// The rate depends on the step's number of before, which is on another task than one of the averages.
+TEST_F(ClusterTrainingTest, MovingAveragesOfVariablesOnSeveralTasks) {
+  struct Averaged : Regression {
+    explicit Averaged(bool local) : Regression(local) {
+      const Operation update = averages.apply(root.with_control_dependencies({train}), {weights, bias});
+      averaged = ops::group(root, {update}, "averaged");
+      init_all = ops::global_variables_initializer(root);
+    }
+    ExponentialMovingAverage averages{0.9, {.num_updates = step}};
+    Operation averaged, init_all;
+  };
+  const Averaged spread(/*local=*/false), local(/*local=*/true);
+  const auto cluster = cluster_.session(spread.root.graph());
+  const auto process = new_session("", local.root.graph());
+  cluster->run(spread.init_all);
+  process->run(local.init_all);
+  for (int i = 0; i < 10; ++i) {
+    cluster->run(spread.averaged, spread.batch(i));
+    process->run(local.averaged, local.batch(i));
+  }
+  for (const auto variable : {&Averaged::weights, &Averaged::bias}) {
+    const Tensor there = cluster->run(spread.averages.average(spread.*variable)->ref());
+    const Tensor here = process->run(local.averages.average(local.*variable)->ref());
+    EXPECT_TRUE(identical(there, here)) << there.to_string() << " and " << here.to_string();
+  }
+}
+
 TEST_F(ClusterTrainingTest, AReportOnVariablesOfSeveralTasksIsThatOfOne) {
   Counting model;
   const std::vector<VariableInfo> variables = ops::global_variables(model.graph);

@@ -174,6 +174,18 @@ TEST_F(RunSplitTest, AConstantMadeAfterAWriteIsNoReasonToWait) {
   EXPECT_THAT(steps(run, on_ps1_), ElementsAre("set_w"));
 }
 
+// As a moving average after a step: it takes the variable of its own task as the step has left it.
+TEST_F(RunSplitTest, AReadForAWriteFollowsAnotherTasksWriteWithoutAMessage) {
+  const Output v = variable(ps0_, "v"), w = variable(ps1_, "w"), average = variable(ps1_, "average");
+  const Output set_w = assign(ps1_, "set_w", w, constant(ps1_, "c"));
+  const Output set_v = assign(ps0_.with_control_dependencies({set_w.op()}), "set_v", v, constant(ps0_, "d"));
+  const Output read = join(ps1_.with_control_dependencies({set_v.op()}), "read", {w});
+  const RunSplit run = split({assign(ps1_, "move", average, read)});
+  EXPECT_TRUE(run.transfers.empty());
+  EXPECT_THAT(steps(run, on_ps0_), ElementsAre("set_v"));
+  EXPECT_THAT(steps(run, on_ps1_), ElementsAre("set_w", "read", "move"));
+}
+
 TEST_F(RunSplitTest, AWriteThatNeedsWhatAnotherTaskWroteIsRefused) {
   const Output v = variable(ps0_, "v"), w = variable(ps1_, "w");
   const Output set_v = assign(ps0_, "set_v", v, constant(ps0_, "c"));

@@ -44,8 +44,8 @@ SharedOrder::SharedOrder(const RunOrder& run, const Placement& placement) : run_
     if (!writes_variable(op)) continue;
     for (int i = 0; i < op.ref_inputs(); ++i) written_.insert(op.inputs()[static_cast<size_t>(i)].op());
   }
-  find_waits();
   find_what_leads_to_writes();
+  find_waits();
   find_late();
   order();
 }
@@ -103,11 +103,19 @@ void SharedOrder::find_waits() {
   }
 }
 
+// A write, or what only computes what a write takes: as a moving average's read of its variable, after the step. What
+// it takes of other tasks are its inputs, and what its own task wrote before stands before it in the order, so the
+// control edge from another task's write decides nothing.
+bool SharedOrder::is_on_the_way_to_write(const Operation& op) const {
+  return writes_variable(op) || (leads_.contains(op) && is_pure_after_write(op, run_));
+}
+
 void SharedOrder::keep_waits(const Operation& op, const Frontier& frontier) {
   for (const auto& [key, position] : frontier) {
     const Operation& source = plain_[position];
     if (task_of(source) == task_of(op)) continue;
-    if (writes_variable(op) && (writes_variable(source) || is_pure_after_write(source, run_))) continue;
+    const bool wrote = writes_variable(source) || is_pure_after_write(source, run_);
+    if (wrote && is_on_the_way_to_write(op)) continue;
     waits_[op].push_back(source);
   }
 }

@@ -18,8 +18,8 @@ namespace longhaul {
 //   what no write precedes -> writes, and what they need of other writes -> what waits for another task's writes
 //
 // On one task this is RunOrder's. No task waits for another between its writes: all writes of a run happen together,
-// when every task has come to its first one. So a write follows another task's write without a message; and what needs
-// a value that another task computes after writing comes last. Immutable.
+// when every task has come to its first one. So a write, and the read of a variable for it, follow another task's write
+// without a message; and what needs a value that another task computes after writing comes last. Immutable.
 class SharedOrder {
  public:
   // InvalidArgumentError: a write needs what another task computes after a write, so the run must be split into two.
@@ -55,6 +55,7 @@ class SharedOrder {
   std::vector<Operation> predecessors(const Operation& op) const;
   void find_waits();
   void add_to(Frontier& frontier, const Operation& op, size_t position);
+  bool is_on_the_way_to_write(const Operation& op) const;
   void keep_waits(const Operation& op, const Frontier& frontier);
   void find_what_leads_to_writes();
   bool leads_by_control(const Operation& op, const Operation& user) const;

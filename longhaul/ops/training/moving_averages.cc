@@ -36,7 +36,8 @@ ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingA
   ops::check_scalar(options_.name, "decay", decay_);
 }
 
-// 1 - decay: how far an average moves. It is computed in floats, as in TensorFlow: with 0.999 it is 0.00100004673.
+// 1 - decay: how far an average moves. It is computed in floats, as in TensorFlow: with 0.999 it is 0.00100004673. It
+// depends on nothing that the step changes, so tasks of a cluster that change variables need not wait for each other.
 Output ExponentialMovingAverage::update_rate(const Scope& scope) const {
   const double* number = decay_.number();
   if (number != nullptr && !options_.num_updates) {
@@ -81,7 +82,7 @@ Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<
   if (averaged.empty()) add_variables(ops::trainable_variables(scope.graph()), &averaged);
   if (averaged.empty()) throw InvalidArgumentError(options_.name + ": there are no variables to average");
   const Scope inner = scope.sub(options_.name);
-  const Output rate = update_rate(inner);
+  const Output rate = update_rate(inner.without_control_dependencies());
   std::vector<Operation> updates;
   for (const Variable& variable : averaged) {
     const Scope beside = inner.on_device_of(variable.ref().op());
@@ -92,7 +93,7 @@ Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<
 
 Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const std::vector<Output>& tensors) {
   const Scope inner = scope.sub(options_.name);
-  const Output rate = update_rate(inner);
+  const Output rate = update_rate(inner.without_control_dependencies());
   std::vector<Operation> updates;
   for (const Output& tensor : tensors) {
     const Variable shadow = add_shadow(inner, tensor);
