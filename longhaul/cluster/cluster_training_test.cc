@@ -12,7 +12,9 @@
 #include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/worker/training_cluster_fixture.h"
+#include "longhaul/ops/input/data_position.h"
 #include "longhaul/ops/ops.h"
+#include "longhaul/ops/replica_device_setter.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/testing/error_fixture.h"
 
@@ -129,6 +131,39 @@ TEST_F(ClusterTrainingTest, MovingAveragesOfVariablesOnSeveralTasks) {
     const Tensor here = process->run(local.averages.average(local.*variable)->ref());
     EXPECT_TRUE(identical(there, here)) << there.to_string() << " and " << here.to_string();
   }
+}
+
+// The position lies with the variables, and the loader is the worker's own.
+TEST_F(ClusterTrainingTest, ALoadersPositionOnAnotherTask) {
+  const auto loader = std::make_shared<DataLoader>(
+      make_dataset(10, [](int64_t i) { return Example{Tensor::scalar(static_cast<float>(i))}; }),
+      DataLoaderOptions{.batch_size = 2, .seed = 3});
+  struct Loaded {
+    explicit Loaded(const std::shared_ptr<DataLoader>& loader, bool local) {
+      const Scope placed = local ? root : root.with_device(replica_device_setter({.ps_tasks = 2}));
+      input = ops::load_batch(placed, loader);
+      sum = ops::variable(placed, "sum", Tensor::scalar(0.f), {.trainable = false});
+      const Output added = ops::assign_add(placed, sum, ops::sum(placed, input.components[0]));
+      train = ops::group(root, {added.op(), input.advance});
+      init = ops::global_variables_initializer(root);
+    }
+    Graph graph;
+    Scope root{graph};
+    ops::LoadedBatch input;
+    Variable sum;
+    Operation train, init;
+  };
+  Loaded spread(loader, /*local=*/false), local(loader, /*local=*/true);
+  const auto cluster = cluster_.session(spread.graph);
+  const auto process = new_session("", local.graph);
+  cluster->run(spread.init);
+  process->run(local.init);
+  for (int i = 0; i < 7; ++i) {
+    cluster->run(spread.train);
+    process->run(local.train);
+    EXPECT_EQ(cluster->run(spread.sum).item<float>(), process->run(local.sum).item<float>()) << i;
+  }
+  EXPECT_EQ(cluster->run(spread.input.position).item<int64_t>(), 14);
 }
 
 TEST_F(ClusterTrainingTest, AReportOnVariablesOfSeveralTasksIsThatOfOne) {

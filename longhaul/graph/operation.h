@@ -17,7 +17,7 @@ class Operation;
 class Output;
 struct Node;
 
-// A function of the program that runs as an operation (ops::host_function); in-process sessions only.
+// A function of the program that runs as an operation (ops::host_function), in the program's own process.
 using HostFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // A constant of an operation, known when the graph is built.

@@ -9,6 +9,7 @@
 #include "longhaul/graph/builtin/random_state.h"
 #include "longhaul/graph/graph_def/attr_value.h"
 #include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/lent_functions.h"
 #include "longhaul/placement/colocation_groups.h"
 
 namespace longhaul {
@@ -140,6 +141,10 @@ class PartBuilder {
     const bool large = is_large(op);
     proto::NodeDef node = to_node_def(op, large ? "value" : "");
     if (large) part_.constants.emplace_back(op.name(), op.attr<Tensor>("value"));
+    if (op.type() == "HostFunction") {
+      const auto& function = op.attr<std::shared_ptr<HostFunction>>("function");
+      (*node.mutable_attr())["function"].set_placeholder(lend_function(function));
+    }
     node.clear_input();
     node.set_device(placement_.device_of(op).to_string());
     for (size_t i = 0; i < op.inputs().size(); ++i) {

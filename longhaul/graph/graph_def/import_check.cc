@@ -8,6 +8,7 @@
 #include "longhaul/base/excerpt.h"
 #include "longhaul/base/first_names.h"
 #include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/lent_functions.h"
 #include "longhaul/graph/op_catalog.h"
 
 namespace longhaul {
@@ -50,26 +51,30 @@ std::string library_functions(const proto::GraphDef& graph_def) {
   return names.empty() ? "" : "functions, but these are not supported: " + first_names(names, kMostNamed);
 }
 
-std::string host_functions(const proto::GraphDef& graph_def) {
+std::string host_functions(const proto::GraphDef& graph_def, bool is_part) {
   std::vector<std::string> names;
   for (const auto& node : graph_def.node()) {
     for (const auto& [name, attr] : node.attr()) {
-      if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(excerpt(node.name()));
+      if (attr.value_case() != proto::AttrValue::kPlaceholder) continue;
+      if (is_part && node.op() == "HostFunction" && find_lent_function(attr.placeholder())) continue;
+      names.push_back(excerpt(node.name()));
     }
   }
-  return names.empty() ? ""
-                       : "nodes that call functions of the program, but these can neither be stored in a file nor run "
-                         "on a server (feed "
-                         "what they return through placeholders): " +
-                             first_names(names, kMostNamed);
+  if (names.empty()) return "";
+  return (is_part ? "nodes that call functions of the program, but servers run only those of ops::host_function(), on "
+                    "the program's own task: place them there (Scope::with_device()), or feed what they return through "
+                    "placeholders: "
+                  : "nodes that call functions of the program, but these can neither be stored in a file nor run on a "
+                    "server (feed what they return through placeholders): ") +
+         first_names(names, kMostNamed);
 }
 
 }  // namespace
 
-void check_supported(const proto::GraphDef& graph_def) {
+void check_supported(const proto::GraphDef& graph_def, bool is_part) {
   std::vector<std::string> problems;
   for (const std::string& problem :
-       {missing_types(graph_def), library_functions(graph_def), host_functions(graph_def)}) {
+       {missing_types(graph_def), library_functions(graph_def), host_functions(graph_def, is_part)}) {
     if (!problem.empty()) problems.push_back(problem);
   }
   if (!problems.empty()) {

@@ -6,8 +6,9 @@
 
 namespace longhaul {
 
-// The checks that import_graph_def makes before it adds anything (for the errors, see there).
-void check_supported(const proto::GraphDef& graph_def);
+// The checks that import_graph_def makes before it adds anything (for the errors, see there). Functions of the program
+// are supported in a part of a run, in the program's own process (lent_functions.h).
+void check_supported(const proto::GraphDef& graph_def, bool is_part = false);
 void check_no_transfers(const proto::GraphDef& graph_def);
 void check_version(const proto::GraphDef& graph_def);
 void check_node_count(const proto::GraphDef& graph_def, int64_t most);

@@ -8,6 +8,7 @@
 #include "longhaul/graph/graph_def/attr_value.h"
 #include "longhaul/graph/graph_def/import_check.h"
 #include "longhaul/graph/graph_def/import_order.h"
+#include "longhaul/graph/graph_def/lent_functions.h"
 #include "longhaul/graph/node_input.h"
 
 namespace longhaul {
@@ -28,7 +29,7 @@ class Importer {
     if (graph_.finalized()) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
     check_version(graph_def_);
     check_node_count(graph_def_, options_.most_nodes);
-    check_supported(graph_def_);
+    check_supported(graph_def_, options_.is_part);
     if (!options_.is_part) check_no_transfers(graph_def_);
     check_constants(graph_def_, options_.most_constant_bytes);
     numbers_ = number_nodes(graph_def_);
@@ -168,12 +169,20 @@ class Importer {
                 Attrs* attrs) const {
     if (name == "_output_shapes") return;
     try {
-      Attr attr = attr_from_proto(name, value);
+      Attr attr = options_.is_part && value.value_case() == proto::AttrValue::kPlaceholder
+                      ? function_of(value.placeholder())
+                      : attr_from_proto(name, value);
       if (name == "_class") add_prefix_to_colocations(&attr);
       attrs->emplace(name, std::move(attr));
     } catch (const Error& error) {
       throw_error(error.code(), fmt::format("node {} ({}): attr {}: {}", node.name(), node.op(), name, error.what()));
     }
+  }
+
+  static Attr function_of(const std::string& ticket) {
+    auto function = find_lent_function(ticket);
+    if (!function) throw UnimplementedError("the program has no such function (any more)");
+    return function;
   }
 
   void add_prefix_to_colocations(Attr* attr) const {

@@ -1,5 +1,6 @@
 #include "longhaul/graph/graph_def/import_graph_def.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 
 #include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/graph/graph_def/graph_files.h"
+#include "longhaul/graph/graph_def/lent_functions.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/error_fixture.h"
@@ -180,6 +182,28 @@ TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {
                     HasSubstr("functions, but these are not supported: MyAdd"),
                     HasSubstr("nor run on a server (feed what they return through placeholders): f")));
   EXPECT_EQ(graph_.num_operations(), 0);
+}
+
+TEST_F(ImportTest, AFunctionOfThisProgramIsFoundInAPartOfARunAlone) {
+  auto function = std::make_shared<HostFunction>([](const std::vector<Tensor>&) { return std::vector<Tensor>(); });
+  const std::string ticket = lend_function(function);
+  EXPECT_EQ(lend_function(function), ticket) << "so the same run has the same part";
+  const auto text = [](const std::string& ticket) {
+    return fmt::format(R"(node {{ name: "f" op: "HostFunction" attr {{ key: "function" value {{ placeholder: "{}" }} }}
+                            attr {{ key: "dtypes" value {{ list {{ }} }} }} }})",
+                       ticket);
+  };
+  const auto import = [&](const std::string& ticket, bool is_part) {
+    Graph graph;
+    import_graph_def(graph, parsed(text(ticket)), {.is_part = is_part});
+    return graph.operation("f").attr<std::shared_ptr<HostFunction>>("function");
+  };
+  EXPECT_EQ(import(ticket, /*is_part=*/true), function);
+  EXPECT_THROW(import(ticket, /*is_part=*/false), UnimplementedError);
+  EXPECT_THROW(import("1" + ticket, /*is_part=*/true), UnimplementedError) << "of another process";
+  EXPECT_THROW(import(ticket + "1", /*is_part=*/true), UnimplementedError);
+  function.reset();
+  EXPECT_THROW(import(ticket, /*is_part=*/true), UnimplementedError) << "the program has it no more";
 }
 
 TEST_F(ImportTest, ARefusalIsShortHoweverMuchIsWrong) {
