@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -63,7 +64,8 @@ void StepLog::log(std::string_view name, double value, int64_t step) {
 // What is logged more rarely than summaries are due is written each time.
 void StepLog::write_if_due(Entry& entry, int64_t step) {
   if (writer_ == nullptr || summary_steps_ == 0 || step < entry.next_summary) return;
-  entry.next_summary = step + summary_steps_;
+  entry.next_summary = summary_steps_ > std::numeric_limits<int64_t>::max() - step ? std::numeric_limits<int64_t>::max()
+                                                                                   : step + summary_steps_;
   writer_->add_scalar(entry.name, static_cast<float>(entry.value()), step);
   if (entry.name == kLoss) look_at_loss(step);
 }

@@ -8,6 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/trainer/trainer_run.h"
 
 namespace longhaul {
@@ -47,8 +48,17 @@ std::unique_ptr<Preemption> preemption_for(const TrainerOptions& options) {
   }
 }
 
+// Each of these would end the training for good, or silently do nothing.
+void check_numbers(const TrainerOptions& options) {
+  check_not_negative("TrainerOptions::summary_steps", static_cast<double>(options.summary_steps));
+  check_not_negative("TrainerOptions::best.top_k", options.best.top_k);
+  check_not_negative("TrainerOptions::early_stopping.patience", options.early_stopping.patience);
+  check_not_negative("TrainerOptions::early_stopping.min_delta", options.early_stopping.min_delta);
+}
+
 // The runs of a check are short, and restarts that continue from the first checkpoint would show nothing.
 TrainerOptions checked(const std::optional<CheckedRun>& check, TrainerOptions options) {
+  check_numbers(options);
   if (!check || !options.save_model_secs.is_auto()) return options;
   options.save_model_secs = Seconds{1};
   log_info("longhaul resume-check: checkpoints are saved every second, since their interval is kAuto");
@@ -92,6 +102,10 @@ Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned
 Trainer::~Trainer() = default;
 
 int Trainer::run(const std::function<void()>& body) {
+  if (run_->session() != nullptr) {
+    log_error("Trainer::run() was called within run(): a Trainer has one run at a time; the inner call does nothing");
+    return 1;
+  }
   error_ = nullptr;
   try {
     run_->supervise(body);
@@ -183,7 +197,7 @@ const std::string& Trainer::restored_from() const {
 }
 
 void Trainer::request_stop() {
-  if (run_->supervisor() != nullptr) run_->supervisor()->request_stop();
+  run_->request_stop();
 }
 
 Supervisor& Trainer::supervisor() {

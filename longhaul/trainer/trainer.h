@@ -222,7 +222,8 @@ class Trainer {
   bool is_finished() const;
   const std::string& restored_from() const;  // "": the run has begun anew
 
-  void request_stop();  // after the current step, with a checkpoint
+  // Ends the run after the current step, with a checkpoint; before run(): before its first step.
+  void request_stop();
 
   // Everything below: the graph, before run() (add variables and summaries); the rest, during it.
   Graph& graph() { return *graph_; }

@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "longhaul/checkpoint.h"
@@ -69,6 +70,83 @@ TEST_F(TrainerMisuseTest, WhatIsForgottenIsTold) {
   }),
             1);
   EXPECT_THAT(logged.all(), Contains(HasSubstr("one thread makes the steps")));
+}
+
+struct Odd {};
+
+TEST_F(TrainerMisuseTest, AnEvaluationThatThrowsBetweenStepsLeavesTheLoopsAsTheyWere) {
+  Program program(fresh("run"));
+  int caught = 0;
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+      try {
+        program.trainer->validate([]() -> double { throw Odd(); });
+      } catch (const Odd&) {
+        ++caught;
+      }
+      EXPECT_TRUE(program.net->is_training());
+    }
+  }),
+            0);
+  EXPECT_EQ(caught, 3);
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), fresh("run")).value_or("none"), fresh("run") + "/model.ckpt-6");
+}
+
+TEST_F(TrainerMisuseTest, AStopBeforeTheRunIsKeptForIt) {
+  Program program(fresh("run"));
+  int made = 0;
+  const auto steps = [&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) {
+      program.step();
+      ++made;
+    }
+  };
+  std::thread([&] { program.trainer->request_stop(); }).join();
+  EXPECT_EQ(program.trainer->run(steps), 0);
+  EXPECT_EQ(made, 0);
+  EXPECT_EQ(program.trainer->run(steps), 0);
+  EXPECT_EQ(made, 3) << "it was for one run";
+}
+
+TEST_F(TrainerMisuseTest, AnActionMayAddAnother) {
+  Program program(fresh("run"));
+  std::vector<int64_t> added;
+  program.trainer->after_every(1, [&] {
+    const int64_t at = program.trainer->step();
+    for (int i = 0; i < 20; ++i) program.trainer->after_every(1, [&, at] { added.push_back(at); });
+  });
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+  }),
+            0);
+  EXPECT_EQ(added.size(), 60u) << "20 after the second step, 40 after the third";
+}
+
+TEST_F(TrainerMisuseTest, NumbersThatWouldEndTheTrainingAreRefused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(Program(fresh("run"), {.summary_steps = -1}), InvalidArgumentError);
+  EXPECT_THROW(Program(fresh("run"), {.best = {.top_k = -1}}), InvalidArgumentError);
+  EXPECT_THROW(Program(fresh("run"), {.early_stopping = {.patience = -1}}), InvalidArgumentError);
+  EXPECT_THROW(Program(fresh("run"), {.early_stopping = {.min_delta = -0.5}}), InvalidArgumentError);
+  EXPECT_THROW(Program(fresh("run"), {.early_stopping = {.min_delta = nan}}), InvalidArgumentError);
+  Program rare(fresh("run"), {.summary_steps = std::numeric_limits<int64_t>::max()});
+  EXPECT_EQ(rare.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : rare.trainer->steps(3)) rare.step();
+  }),
+            0);
+}
+
+TEST_F(TrainerMisuseTest, ARunWithinARunDoesNothing) {
+  Program program(fresh("run"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) {
+      program.step();
+      EXPECT_EQ(program.trainer->run([] { FAIL(); }), 1);
+    }
+  }),
+            0);
+  EXPECT_EQ(program.trainer->error(), nullptr);
 }
 
 TEST_F(TrainerMisuseTest, ALossBeforeTheLoopsIsToldAtOnce) {

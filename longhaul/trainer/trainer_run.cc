@@ -34,6 +34,11 @@ class Evaluating {
   const KeepRandomState keep_random_state_;
 };
 
+double evaluated(torch::nn::Module& module, const std::function<double()>& evaluate) {
+  const Evaluating evaluating(module);
+  return evaluate();
+}
+
 }  // namespace
 
 TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& options, Graph& graph,
@@ -68,16 +73,28 @@ SupervisorOptions TrainerRun::supervisor_options() {
   return options;
 }
 
+void TrainerRun::make_supervisor() {
+  auto supervisor = std::make_unique<Supervisor>(supervisor_options());
+  MutexLock lock(mutex_);
+  supervisor_ = std::move(supervisor);
+}
+
+// A session that begins clears the stop of the one before, so what comes before it is kept for it.
+void TrainerRun::request_stop() {
+  is_stop_wanted_ = true;
+  MutexLock lock(mutex_);
+  if (supervisor_) supervisor_->request_stop();
+}
+
 void TrainerRun::supervise(const std::function<void()>& body) {
-  if (session_ != nullptr) {
-    throw FailedPreconditionError("Trainer::run() was called within run(): a Trainer has one run at a time");
-  }
-  if (!supervisor_) supervisor_ = std::make_unique<Supervisor>(supervisor_options());
+  if (!supervisor_) make_supervisor();
+  const std::shared_ptr<void> at_end(nullptr, [this](void*) { is_stop_wanted_ = false; });
   supervisor_->managed_session([&](Session& session) { in_session(session, body); });
 }
 
 void TrainerRun::in_session(Session& session, const std::function<void()>& body) {
   session_ = &session;
+  if (is_stop_wanted_) supervisor_->request_stop();
   const std::shared_ptr<void> at_end(nullptr, [this](void*) {
     session_ = nullptr;
     progress_.reset();
@@ -119,8 +136,9 @@ void TrainerRun::after_step(int64_t step) {
     log_.look_at_loss(step);
     progress_->show(step, loops_.last_step(), log_.shown(), loops_.part());
   }
-  for (const auto& [n, action] : actions_) {
-    if (step % n == 0) action();
+  const size_t count = actions_.size();  // an action may add others
+  for (size_t i = 0; i < count; ++i) {
+    if (step % actions_[i].first == 0) actions_[i].second();
   }
   if (step == stop_step_) preemption_.preempt();
 }
@@ -149,20 +167,30 @@ std::vector<std::unique_ptr<WeightsPublisher>> TrainerRun::begin_to_publish(Sess
   return publishers;
 }
 
-// While the module is as the last step left it, training does not mind how long this takes: a checkpoint may be saved.
-double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
-  const bool is_between = session_ != nullptr && !loops_.changed();
-  if (is_between) loops_.suspend();
-  double metric = 0;
-  {
-    const Evaluating evaluating(module_);
-    metric = evaluate();
-  }
-  if (is_between) {
+// The module is as the last step left it, so training does not mind how long this takes: a checkpoint may be saved.
+double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluate) {
+  loops_.suspend();
+  try {
+    const double metric = evaluated(module_, evaluate);
     if (options_.best.top_k > 0) save_with(metric);
+    loops_.check_stop();
     loops_.resume();
-  } else if (options_.best.top_k > 0) {
-    metric_ = metric;
+    return metric;
+  } catch (const TrainingStopped&) {
+    throw;
+  } catch (...) {
+    loops_.resume();  // the program may catch it, and go on
+    throw;
+  }
+}
+
+double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
+  double metric = 0;
+  if (session_ != nullptr && !loops_.changed()) {
+    metric = evaluate_between_steps(evaluate);
+  } else {
+    metric = evaluated(module_, evaluate);
+    if (options_.best.top_k > 0) metric_ = metric;
   }
   log_.log(name, metric, loops_.step());
   take_metric(metric);

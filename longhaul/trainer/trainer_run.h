@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/base/mutex.h"
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/loop_position.h"
@@ -36,16 +39,19 @@ class TrainerRun {
   Session* session() const { return session_; }           // null: not in a run
 
   double validate(const std::function<double()>& evaluate, std::string_view name);
+  void request_stop() EXCLUDES(mutex_);  // any thread
   void after_every(int64_t n, std::function<void()> action);
   void preempt_after(int64_t step) { stop_step_ = step; }  // as a signal at the end of that step does
   void publish_weights(NewestWeights& newest, int64_t every_n_steps);
 
  private:
   SupervisorOptions supervisor_options();
+  void make_supervisor() EXCLUDES(mutex_);
   void in_session(Session& session, const std::function<void()>& body);
   std::vector<std::unique_ptr<WeightsPublisher>> begin_to_publish(Session& session);
   void tell_if_finished() const;
   void after_step(int64_t step);
+  double evaluate_between_steps(const std::function<double()>& evaluate);
   void take_metric(double metric);
   void save_with(double metric);
   bool is_gain(double metric, const LoopPosition::Values& best) const;
@@ -59,12 +65,14 @@ class TrainerRun {
   LoopPosition position_;
   StepLog log_;
   TrainingLoops loops_;
-  std::vector<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
-  int64_t stop_step_ = -1;                                          // preempt_after()
-  std::optional<double> metric_;                                    // of the step under way, for its checkpoint
+  std::deque<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
+  int64_t stop_step_ = -1;                                         // preempt_after()
+  std::optional<double> metric_;                                   // of the step under way, for its checkpoint
   std::optional<Progress> progress_;
   std::vector<std::pair<NewestWeights*, int64_t>> published_;  // and how often
+  Mutex mutex_;  // held to make the Supervisor, and by threads that are not the run's
   std::unique_ptr<Supervisor> supervisor_;
+  std::atomic<bool> is_stop_wanted_{false};  // and not yet passed on to a session
   Session* session_ = nullptr;
 };
 

@@ -107,7 +107,6 @@ void TrainingLoops::suspend() {
 }
 
 void TrainingLoops::resume() {
-  check_stop();
   if (in_outer_) begin_step();
 }
 

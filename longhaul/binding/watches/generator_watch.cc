@@ -8,7 +8,6 @@
 #include "longhaul/binding/watches/private_member.h"
 
 namespace longhaul {
-namespace {
 
 // The functions for these return copies, of 2.5 KB each: too much for each step.
 struct EngineOfGenerator {
@@ -19,9 +18,6 @@ struct DataOfEngine {
   using Member = at::mt19937_data_pod at::mt19937::*;
   friend Member member_of(DataOfEngine);
 };
-
-}  // namespace
-
 template struct PrivateMember<EngineOfGenerator, &at::CPUGeneratorImpl::engine_>;
 template struct PrivateMember<DataOfEngine, &at::mt19937::data_>;
 

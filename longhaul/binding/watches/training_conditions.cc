@@ -55,19 +55,18 @@ std::function<double()> dropout_rate_of(const Module& module) {
   return nullptr;
 }
 
-struct StepSize {
-  using Member = const unsigned torch::optim::StepLR::*;
-  friend Member member_of(StepSize);
-};
-struct Gamma {
-  using Member = const double torch::optim::StepLR::*;
-  friend Member member_of(Gamma);
-};
-
 }  // namespace
 
-template struct PrivateMember<StepSize, &torch::optim::StepLR::step_size_>;
-template struct PrivateMember<Gamma, &torch::optim::StepLR::gamma_>;
+struct StepSizeMember {
+  using Member = const unsigned torch::optim::StepLR::*;
+  friend Member member_of(StepSizeMember);
+};
+struct GammaMember {
+  using Member = const double torch::optim::StepLR::*;
+  friend Member member_of(GammaMember);
+};
+template struct PrivateMember<StepSizeMember, &torch::optim::StepLR::step_size_>;
+template struct PrivateMember<GammaMember, &torch::optim::StepLR::gamma_>;
 
 namespace {
 
@@ -117,8 +116,8 @@ void TrainingConditions::add_modules(const std::string& path, const Module& modu
 void TrainingConditions::add_scheduler(const std::string& name, const torch::optim::LRScheduler& scheduler) {
   const auto* steps = dynamic_cast<const torch::optim::StepLR*>(&scheduler);
   if (steps == nullptr) return;
-  add("step_size of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(StepSize()); });
-  add("gamma of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(Gamma()); });
+  add("step_size of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(StepSizeMember()); });
+  add("gamma of " + name, /*is_switch=*/false, [steps] { return steps->*member_of(GammaMember()); });
 }
 
 void TrainingConditions::add_settings(const std::string& name, const std::vector<SchedulerSetting>& settings) {
