@@ -17,6 +17,7 @@
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_tensor base)
 set(LONGHAUL_ARROWS_io base)
+set(LONGHAUL_ARROWS_stacks base)
 set(LONGHAUL_ARROWS_proto base)
 set(LONGHAUL_ARROWS_data base tensor)
 set(LONGHAUL_ARROWS_media base tensor)
