@@ -8,6 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/no_steps_expected.h"
 #include "longhaul/binding/keep_random_state.h"
 
 namespace longhaul {
@@ -151,6 +152,7 @@ std::vector<std::unique_ptr<WeightsPublisher>> TrainerRun::begin_to_publish(Sess
 
 // While the module is as the last step left it, training does not mind how long this takes: a checkpoint may be saved.
 double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
+  const NoStepsExpected validating;
   const bool is_between = session_ != nullptr && !loops_.changed();
   if (is_between) loops_.suspend();
   double metric = 0;
