@@ -17,6 +17,7 @@ find_package(gRPC CONFIG REQUIRED)
 find_package(nlohmann_json REQUIRED)  # headers alone: nothing is linked
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET GLOBAL libisal)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET GLOBAL liburing)
+pkg_check_modules(DW REQUIRED IMPORTED_TARGET GLOBAL libdw)
 
 # libtorch: the system's, or another one with its package file by CMAKE_PREFIX_PATH, or one by its folder alone.
 set(LONGHAUL_TORCH "" CACHE PATH "Folder of another libtorch: torch of a Python with PyTorch, an unpacked zip")

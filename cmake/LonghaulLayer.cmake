@@ -17,6 +17,7 @@
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_tensor base)
 set(LONGHAUL_ARROWS_io base)
+set(LONGHAUL_ARROWS_stacks base)
 set(LONGHAUL_ARROWS_proto base)
 set(LONGHAUL_ARROWS_data base tensor)
 set(LONGHAUL_ARROWS_media base tensor)
@@ -39,6 +40,7 @@ set(LONGHAUL_ARROWS_host base tensor io data proto media events graph)
 set(LONGHAUL_ARROWS_train/coordination base io)
 set(LONGHAUL_ARROWS_train/signals base train/coordination)
 set(LONGHAUL_ARROWS_train/journal base io checkpoint/files train/signals)
+set(LONGHAUL_ARROWS_train/hangs base events stacks train/journal)
 set(LONGHAUL_ARROWS_train/onlookers base io ops session checkpoint/files checkpoint/directory train/coordination
     train/journal)
 set(LONGHAUL_ARROWS_train/reporting base io proto events ops session checkpoint/files)
@@ -54,12 +56,12 @@ set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory
 set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
     train/saving train/tenure train/recovery)
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
-    train/journal train/onlookers train/reporting train/input train/saving train/checkpointing train/tenure
-    train/recovery train/sessions)
-set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/input
-    train/checkpointing train/tenure train/sessions train/hooks)
+    train/journal train/hangs train/onlookers train/reporting train/input train/saving train/checkpointing
+    train/tenure train/recovery train/sessions)
+set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/hangs
+    train/input train/checkpointing train/tenure train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
-    train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
+    train/journal train/hangs train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
 set(LONGHAUL_ARROWS_cluster/security base cluster/spec)

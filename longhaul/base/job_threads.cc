@@ -8,6 +8,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/thread.h"
+#include "longhaul/base/waiting.h"
 
 namespace longhaul {
 
@@ -49,6 +50,7 @@ struct JobThreads::State : std::enable_shared_from_this<State> {
     MutexLock lock(mutex);
     if (jobs.empty() && idle >= options.most_idle) return end_thread(), Job();
     ++idle;
+    const Waiting waiting("the next of the", names.jobs);
     while (jobs.empty() && !is_stopping) changed.wait(mutex);  // wait: start() and request_stop() end it
     --idle;
     if (jobs.empty()) return end_thread(), Job();

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
+#include "longhaul/base/waiting.h"
 
 namespace longhaul {
 
@@ -51,7 +52,9 @@ void Prefetcher::drop_first() {
 std::shared_ptr<Prefetcher::Slot> Prefetcher::take_first() {
   const Seconds deadline = Clock::real().now() + timeout_;
   const MutexLock lock(mutex_);
+  std::optional<Waiting> waiting;
   while (slots_.empty() || !slots_.front()->ready) {
+    if (!waiting) waiting.emplace("a batch of the data loader");
     if (stopped_) throw CancelledError("data loader: it was stopped");
     if (timeout_.count() <= 0) {
       changed_.wait(mutex_);  // wait: prepare() and stop() end it

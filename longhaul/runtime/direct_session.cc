@@ -59,27 +59,30 @@ void need_this_process(const std::string& target) {
 
 class DirectSession::Running {
  public:
-  explicit Running(State& state, size_t count = 0) : state_(state), running_(state.run_counts[count].running) {
-    ++running_;
+  explicit Running(State& state, size_t count = 0) : state_(state), counts_(state.run_counts[count]) {
+    ++counts_.running;
     if (!state.ended.load()) return;
     leave();
     if (!state.closed.load()) state.session->cancellation().check();
     throw FailedPreconditionError("Attempted to use a closed Session.");
   }
-  ~Running() { leave(); }
+  ~Running() {
+    counts_.ended.fetch_add(1, std::memory_order_relaxed);
+    leave();
+  }
   Running(const Running&) = delete;
 
  private:
   // Whoever ends the session says so before it counts, and this looks after it has counted: one of the two sees the
   // other.
   void leave() {
-    if (--running_ > 0 || !state_.ended.load()) return;
+    if (--counts_.running > 0 || !state_.ended.load()) return;
     const MutexLock lock(state_.idle_mutex);
     state_.idle.notify_all();
   }
 
   State& state_;
-  std::atomic<int>& running_;
+  State::RunCount& counts_;
 };
 
 // A compiled request. When summaries are due and this is a training step, it is run as a plan that computes both.
@@ -246,6 +249,14 @@ bool DirectSession::is_step_under_way() const {
     if (state_->run_counts[i].running.load() > 0) return true;
   }
   return false;
+}
+
+uint64_t DirectSession::steps_ended() const {
+  uint64_t ended = 0;
+  for (size_t i = 1; i < state_->run_counts.size(); i += 2) {
+    ended += state_->run_counts[i].ended.load(std::memory_order_relaxed);
+  }
+  return ended;
 }
 
 void DirectSession::close_before(const Deadline* deadline) {

@@ -54,6 +54,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;
   bool sees_all_steps() const override { return state_->owns_variables(); }
   bool is_step_under_way() const override;
+  uint64_t steps_ended() const override;
   std::shared_ptr<Snapshots> snapshots() override;
   void begin_step() override;
   void abandon_step() override;
@@ -70,6 +71,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     // Runs under way, counted per callable: threads that run different ones do not share a cache line.
     struct alignas(64) RunCount {
       std::atomic<int> running{0};
+      std::atomic<uint64_t> ended{0};
     };
     std::array<RunCount, 16> run_counts;  // every second one, from 1 on, is of runs that write variables
     std::atomic<size_t> next_count{0};

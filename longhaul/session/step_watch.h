@@ -33,6 +33,9 @@ class StepWatching {
 
   // Whether a run of this session that writes variables has begun and not ended: a step, as far as the session knows.
   virtual bool is_step_under_way() const = 0;
+
+  // How many runs of this session that write variables have ended, well or by an error. Does not wait.
+  virtual uint64_t steps_ended() const = 0;
 };
 
 }  // namespace longhaul

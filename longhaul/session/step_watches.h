@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -13,6 +14,32 @@ namespace longhaul {
 // The variable that a StepWatch watches. InvalidArgumentError: its step is not an int64 variable or a read of one, or
 // `every` is not above 0.
 Output watched_variable(const StepWatch& watch);
+
+// How many runs that write variables are under way in a session, and have ended. Any thread.
+class StepCount {
+ public:
+  class Run {
+   public:
+    Run(StepCount& count, bool writes) : count_(count), steps_(writes ? 1 : 0) { count_.under_way_ += steps_; }
+    ~Run() {
+      count_.under_way_ -= steps_;
+      count_.ended_.fetch_add(static_cast<uint64_t>(steps_), std::memory_order_relaxed);
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+
+   private:
+    StepCount& count_;
+    const int steps_;
+  };
+
+  bool is_under_way() const { return under_way_ > 0; }
+  uint64_t ended() const { return ended_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int> under_way_{0};
+  std::atomic<uint64_t> ended_{0};
+};
 
 // The watches of a session that learns the step by a run. Whoever passes a mark is found even if the reads of two
 // threads overtake each other. Any thread.

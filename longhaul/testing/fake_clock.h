@@ -10,7 +10,8 @@ class FakeClock : public Clock {
  public:
   enum class Waits {
     kStandStill,  // only advance() moves time
-    kPassTime,    // each wait moves time by its timeout, as if it had lasted that long; wait_until() by at most 0.5 s
+    kPassTime,    // each wait moves time by its timeout, as if it had lasted that long; wait_until() by at most 0.5 s;
+                  // those of a HangWatch, which every training has, do not
   };
 
   explicit FakeClock(Waits waits = Waits::kStandStill) : waits_(waits) {}

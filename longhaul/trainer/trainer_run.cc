@@ -8,6 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/no_steps_expected.h"
 #include "longhaul/binding/keep_random_state.h"
 
 namespace longhaul {
@@ -185,6 +186,7 @@ double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluat
 }
 
 double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
+  const NoStepsExpected validating;
   double metric = 0;
   if (session_ != nullptr && !loops_.changed()) {
     metric = evaluate_between_steps(evaluate);

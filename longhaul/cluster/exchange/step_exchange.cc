@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "longhaul/base/waiting.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/cluster_service.pb.h"
@@ -71,6 +72,7 @@ std::vector<Tensor> StepExchange::receive(const Bundle& bundle, const WaitLimits
   {
     constexpr Seconds kHour{3600};
     const Seconds deadline = limits.deadline;
+    const Waiting waiting("values of a step from", bundle.from);
     MutexLock lock(mutex_);
     while (may_come(bundle) && !is_cancelled && (deadline.count() == 0 || clock_.now() < deadline)) {
       // wait: for the bundle, the step's end or abort, a cancel, the deadline

@@ -100,8 +100,7 @@ std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const 
   const Seconds began = transport.clock().now();
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   const auto due = run->writes() ? fetches.take(request) : nullptr;
-  writing += run->writes() ? 1 : 0;
-  const std::shared_ptr<void> written(nullptr, [this, &run](void*) { writing -= run->writes() ? 1 : 0; });
+  const StepCount::Run counted(steps, run->writes());
   const bool is_traced = metadata != nullptr && request.options.trace_level != TraceLevel::kNoTrace;
   proto::RunMetadata told;
   proto::StepStats* const trace = is_traced ? told.mutable_step_stats() : nullptr;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -132,7 +131,7 @@ class ClusterSession : public Session,
     StepFetches fetches;
     StepWatches watches;
     NewestStep newest_step;
-    std::atomic<int> writing{0};  // runs
+    StepCount steps;
     OpenRuns open_runs;
     Mutex notices_mutex;
     std::vector<std::shared_ptr<const void>> notices GUARDED_BY(notices_mutex);
@@ -140,7 +139,8 @@ class ClusterSession : public Session,
 
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;
   bool sees_all_steps() const override { return state_->is_isolated; }
-  bool is_step_under_way() const override { return state_->writing.load() > 0; }
+  bool is_step_under_way() const override { return state_->steps.is_under_way(); }
+  uint64_t steps_ended() const override { return state_->steps.ended(); }
   std::shared_ptr<Snapshots> snapshots() override;
   std::vector<std::string> tasks_of(const std::vector<Fetch>& fetches) override;
   std::unique_ptr<TaskSnapshot> take_there(const std::vector<Fetch>& fetches,

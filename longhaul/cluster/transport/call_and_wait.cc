@@ -1,5 +1,7 @@
 #include "longhaul/cluster/transport/call_and_wait.h"
 
+#include "longhaul/base/waiting.h"
+
 namespace longhaul {
 namespace {
 
@@ -25,6 +27,7 @@ struct AwaitedReply {
 // True: the reply is there.
 bool await_reply(AwaitedReply& awaited, Clock& clock, Seconds deadline) {
   constexpr Seconds kHour{3600};
+  const Waiting waiting("the reply of another task");
   MutexLock lock(awaited.mutex);
   while (!awaited.reply && !awaited.is_cancelled && (deadline.count() == 0 || clock.now() < deadline)) {
     // wait: for the reply, a cancel, the deadline; without one the transport ends the call

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 
+#include "longhaul/base/waiting.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
@@ -132,6 +133,7 @@ std::optional<CallGroup::Ended> CallGroup::next(const WaitLimits& limits) {
   std::optional<Cancellation::Watch> watch;
   if (limits.cancellation != nullptr) watch.emplace(*limits.cancellation, [state = state_] { state->wake(); });
   Clock& clock = transport_.clock();
+  const Waiting waiting("replies of other tasks");
   MutexLock lock(state_->mutex);
   while (state_->ended.empty()) {
     if (state_->is_cancelled || (limits.deadline.count() != 0 && clock.now() >= limits.deadline)) return std::nullopt;

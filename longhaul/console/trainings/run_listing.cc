@@ -22,7 +22,8 @@ std::string end_of(const PastRun& run, bool is_alive) {
 }
 
 std::string end_text(const PastRun& run, bool is_alive) {
-  const std::string end = end_of(run, is_alive);
+  const std::string hangs = run.hangs > 0 ? fmt::format(" ({} hang{})", run.hangs, run.hangs == 1 ? "" : "s") : "";
+  const std::string end = end_of(run, is_alive) + hangs;
   return run.why.empty() ? end : fmt::format("{}: {}", end, run.why);
 }
 
@@ -58,6 +59,7 @@ Json to_json(const PastRun& run, const PastRun* next, bool is_alive) {
           {"saved_step", json_or_null(run.saved_step)},
           {"saves", run.saves},
           {"lost_sessions", run.lost_sessions},
+          {"hangs", run.hangs},
           {"lost_steps", json_or_null(lost_steps(run, next))}};
 }
 

@@ -32,6 +32,22 @@ TEST_F(RunListingTest, HasEachRunAndWhatItLost) {
   EXPECT_EQ(report.json["all_runs"], 3);
 }
 
+TEST_F(RunListingTest, CountsHangs) {
+  train(1000, 1030, 0, 10);
+  tell(Kind::kHung, 1700, std::nullopt, "no step for 11 min");
+  tell(Kind::kDisturbed, 2000, std::nullopt, "the training hung: no step for 16 min");
+  train(3000, 3030, 0, 10);
+  tell(Kind::kHung, 3700);
+  tell(Kind::kMark, 3800, 301);
+  tell(Kind::kHung, 4500);
+  tell(Kind::kEnded, 5000);
+  const Report report = list(6000);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("disturbed (1 hang): the training hung: no step for 16 min\n"),
+                                 HasSubstr("ended (2 hangs)\n")));
+  EXPECT_EQ(report.json["runs"][0]["hangs"], 1);
+  EXPECT_EQ(report.json["runs"][1]["hangs"], 2);
+}
+
 TEST_F(RunListingTest, TheNewestMayBeRunning) {
   const double now = Clock::real().wall_time();
   train(now - 40, now - 10, 0, 10);

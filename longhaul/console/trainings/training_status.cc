@@ -54,6 +54,19 @@ double same_step_since(const std::vector<RunEvent>& events) {
   return since;
 }
 
+// What the journal says of a hang since the last step; nullptr: nothing.
+const RunEvent* hang_in(const std::vector<RunEvent>& events) {
+  const RunEvent* hang = nullptr;
+  std::optional<int64_t> step;
+  for (const RunEvent& event : events) {
+    if (event.kind == Kind::kHung) hang = &event;
+    if (!tells_progress(event) || event.step == step) continue;
+    step = event.step;
+    hang = nullptr;
+  }
+  return hang;
+}
+
 // The times at which the newest run saved.
 std::vector<double> saves_in(const std::vector<RunEvent>& events) {
   std::vector<double> times;
@@ -210,7 +223,12 @@ class Examination {
                            duration_text(Seconds{now - until})));
     }
     const double since = same_step_since(status_.journal.events);
-    if (since > 0 && now - since > kNoStepSecs) {
+    if (const RunEvent* hang = hang_in(status_.journal.events)) {
+      complain(
+          fmt::format("it hangs: at {} there was {}: its log and its events (longhaul/hang) have the stacks of all "
+                      "threads",
+                      utc_text(hang->time), hang->text));
+    } else if (since > 0 && now - since > kNoStepSecs) {
       complain(fmt::format("no step has been made for {}: look at the program's log and stacks",
                            duration_text(Seconds{now - since})));
     }

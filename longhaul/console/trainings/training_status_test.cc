@@ -69,6 +69,18 @@ TEST_F(TrainingStatusTest, NoticesThatNoStepIsMade) {
   EXPECT_THAT(status().problems, Contains(HasSubstr("no step has been made for 11 min")));
 }
 
+TEST_F(TrainingStatusTest, KnowsAHangUntilTheNextStep) {
+  train(now_ - 1000, now_ - 700, 400, 10);
+  tell(Kind::kHung, now_ - 90, std::nullopt, "no step for 10 min (limit 10 min); train waits for the queue");
+  for (double time = now_ - 85; time < now_; time += 5) tell(Kind::kMark, time, 3400);
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems,
+              ElementsAre(AllOf(HasSubstr("it hangs: at "), HasSubstr("there was no step for 10 min (limit 10 min); "
+                                                                      "train waits for the queue: its log"))));
+  tell(Kind::kMark, now_, 3401);
+  EXPECT_THAT(status().problems, IsEmpty());
+}
+
 TEST_F(TrainingStatusTest, NoticesAJournalWithoutASignOfLife) {
   train(now_ - 1000, now_ - 700, 400, 10);
   own(this_process(), now_);

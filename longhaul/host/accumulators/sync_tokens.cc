@@ -6,6 +6,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/no_steps_expected.h"
 
 namespace longhaul {
 namespace {
@@ -128,6 +129,7 @@ void SyncTokens::await_chief_after(int64_t chiefs, const Replica& replica, const
 }
 
 bool SyncTokens::has_chief_by(int64_t after, const WaitLimits& slice, const bool& is_cancelled) {
+  const NoStepsExpected waiting;  // which is said, and is not for this process to end
   MutexLock lock(mutex_);
   while (chiefs_ <= after && !is_cancelled && slice.clock->now() < slice.deadline) {
     slice.clock->wait_until(begun_, mutex_, slice.deadline);  // wait: a chief, a cancellation and the run's time end it

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/waiting.h"
 
 namespace longhaul {
 namespace {
@@ -122,7 +123,13 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
         throw;
       }
     }
+    std::optional<Waiting> waiting;
+    if (!pending.done) {
+      waiting.emplace(std::is_same_v<PendingCall, PendingEnqueue> ? "room in the queue" : "an element of the queue",
+                      name());
+    }
     await(pending, limits);
+    waiting.reset();
     if (!pending.done) withdraw(pending);
   }
   watch.reset();

@@ -6,6 +6,8 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/no_steps_expected.h"
+#include "longhaul/base/waiting.h"
 #include "longhaul/runtime/state/step_gate.h"
 #include "longhaul/runtime/state/variable_store.h"
 
@@ -151,6 +153,8 @@ void SnapshotLimit::wait_for_change(uint64_t seen, Seconds deadline) {
 
 bool SnapshotLimit::changes_in_time(uint64_t seen, Seconds deadline) {
   const Seconds start = Clock::real().now();
+  const NoStepsExpected waiting(longest_wait_);
+  const Waiting noted("memory that a checkpoint uses (snapshot_memory)");
   const MutexLock lock(mutex_);
   while (changes_ == seen && !overdue_ && !closed_) {
     const Seconds now = Clock::real().now();

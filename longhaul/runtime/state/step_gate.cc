@@ -6,6 +6,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/waiting.h"
 
 namespace longhaul {
 namespace {
@@ -67,6 +68,7 @@ void StepGate::enter_when_open(Seconds deadline, uint64_t step) {
 }
 
 void StepGate::wait_outside(Seconds deadline) {
+  const Waiting waiting("a snapshot that is being taken");
   std::optional<Seconds> until;
   if (deadline.count() > 0) until = deadline;
   for (const auto& [id, lease] : leases_) until = std::min(until.value_or(lease.end), lease.end);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/waiting.h"
 
 namespace longhaul {
 namespace {
@@ -203,6 +204,7 @@ bool Coordinator::wait_for_stop(Seconds timeout) const {
 }
 
 bool Coordinator::wait_for_stop_until(Seconds time) const {
+  const Waiting waiting("its next turn, or a stop");
   MutexLock lock(state_->signal->mutex);
   while (!should_stop()) {
     const Seconds left = time - state_->clock->now();
@@ -213,6 +215,7 @@ bool Coordinator::wait_for_stop_until(Seconds time) const {
 }
 
 void Coordinator::wait_for_stop() const {
+  const Waiting waiting("a stop");
   MutexLock lock(state_->signal->mutex);
   while (!should_stop()) state_->signal->changed.wait(state_->signal->mutex);  // wait: request_stop() ends it
 }

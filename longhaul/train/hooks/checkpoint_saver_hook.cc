@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/no_steps_expected.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/files/canonical_directory.h"
@@ -21,6 +22,8 @@
 
 namespace longhaul {
 namespace {
+
+constexpr Seconds kLongestSave{3600};  // that is no hang
 
 SaveOption save_option(const CheckpointSaverHookOptions& options) {
   if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", std::nullopt};
@@ -201,6 +204,7 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
 
 // What a listener throws, too, is an attempt that the cadence has to know of.
 void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
+  const NoStepsExpected saving(kLongestSave);
   timer_.update_last_triggered_step(step);
   bool worked = false;
   std::exception_ptr error;

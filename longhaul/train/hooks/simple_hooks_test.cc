@@ -77,6 +77,7 @@ class NotifyingSession : public ScriptedSession, StepWatching {
   }
   bool sees_all_steps() const override { return true; }
   bool is_step_under_way() const override { return false; }
+  uint64_t steps_ended() const override { return 0; }
 
   std::weak_ptr<const StepWatch> watch_;
 };

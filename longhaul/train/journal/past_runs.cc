@@ -40,6 +40,10 @@ void PastRuns::remember(PastRun run) {
   runs_.push_back(std::move(run));
 }
 
+void PastRuns::remember_hangs(int64_t number, int64_t hangs) {
+  if (!runs_.empty() && runs_.back().number == number) runs_.back().hangs = hangs;
+}
+
 void PastRuns::apply(const RunEvent& event, int64_t number) {
   if (event.kind == Kind::kBegan) {
     if (!runs_.empty() && runs_.back().end == End::kOpen) runs_.back().end = End::kKilled;
@@ -61,6 +65,7 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
       run.saved_step = std::max(event.step, run.saved_step);
       break;
     case Kind::kInterrupted: ++run.lost_sessions; break;
+    case Kind::kHung: ++run.hangs; break;
     case Kind::kStopRequested: run.why = in_short(event.text); break;
     case Kind::kEnded: return end(run, End::kEnded, "");
     case Kind::kFailed: return end(run, End::kFailed, event.text);

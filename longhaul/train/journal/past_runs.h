@@ -28,6 +28,7 @@ struct PastRun {
   std::optional<int64_t> saved_step{};
   int64_t saves = 0;
   int64_t lost_sessions = 0;  // interruptions that it survived
+  int64_t hangs = 0;          // times that no step was made for too long
   std::string host{};         // one word
   std::string why{};          // the error, the signal, or the reason of a stop; empty: none is known
   bool operator==(const PastRun&) const = default;
@@ -42,7 +43,8 @@ class PastRuns {
   // Call it with each event; `number`: that of the run that the event belongs to.
   void apply(const RunEvent& event, int64_t number);
 
-  void remember(PastRun run);  // a further one, from a file
+  void remember(PastRun run);                          // a further one, from a file
+  void remember_hangs(int64_t number, int64_t hangs);  // of the last one, if that is its number
 
   const std::vector<PastRun>& runs() const { return runs_; }
   bool operator==(const PastRuns&) const = default;

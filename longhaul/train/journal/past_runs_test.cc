@@ -69,6 +69,26 @@ TEST_F(PastRunsTest, AStopHasItsReasonAndACrashItsSignal) {
   EXPECT_EQ(last().why, "signal 11 (Segmentation fault)");
 }
 
+TEST_F(PastRunsTest, HangsAreCounted) {
+  begin(1);
+  tell(Kind::kTraining, 5, 10);
+  tell(Kind::kHung, 605, std::nullopt, "no step for 10 min");
+  tell(Kind::kMark, 700, 11);
+  tell(Kind::kHung, 1300, std::nullopt, "no step for 10 min");
+  EXPECT_EQ(last().hangs, 2);
+  EXPECT_EQ(last().end, End::kOpen) << "it is not over";
+  begin(2000);
+  tell(Kind::kTraining, 2001, 10);
+  tell(Kind::kHung, 3000);
+  EXPECT_EQ(last().hangs, 1);
+  const RunHistory again = parse_run_journal(format_run_history(history_)).history;
+  EXPECT_EQ(again.runs(), history_.runs());
+  EXPECT_EQ(again, history_);
+  EXPECT_EQ(parse_run_journal(lines_).history.runs(), history_.runs());
+  EXPECT_EQ(parse_run_journal(lines_).damaged_lines, 0);
+  ASSERT_FALSE(events_in_run_journal(format_run_history(history_) + lines_).empty());
+}
+
 TEST_F(PastRunsTest, SurviveTheReplacementOfTheFile) {
   for (int i = 0; i < 5; ++i) {
     begin(10 * i);

@@ -46,7 +46,8 @@ void RunHistory::apply(const RunEvent& event) {
   move_to(event.step);
   switch (event.kind) {
     case RunEvent::Kind::kBegan:
-    case RunEvent::Kind::kMark: break;
+    case RunEvent::Kind::kMark:
+    case RunEvent::Kind::kHung: break;
     case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
     case RunEvent::Kind::kRestored:
     case RunEvent::Kind::kInitialised:

@@ -24,6 +24,7 @@ struct RunEvent {
     kMark,           // the run has come this far
     kSaved,          // with the costs; text: the checkpoint
     kInterrupted,    // an error has ended the steps, or has lost the session; step: the newest one, if it is known
+    kHung,           // no step was made for a long time; text: for how long, and what is waited for
     kStopRequested,  // by a signal or the program; text: why
     kEnded,          // normally
     kFailed,         // by its own error; text: the error
@@ -96,6 +97,7 @@ class RunHistory {
   void remember_uncounted(const Uncounted& uncounted);  // replaces it
 
   void remember_run(PastRun run) { past_.remember(std::move(run)); }
+  void remember_hangs(int64_t run, int64_t hangs) { past_.remember_hangs(run, hangs); }
 
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }

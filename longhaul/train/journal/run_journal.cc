@@ -196,6 +196,10 @@ void RunJournal::mark(std::optional<int64_t> step, Seconds ago) {
   note({.kind = Kind::kMark, .step = step}, ago);
 }
 
+void RunJournal::hung(const std::string& what) {
+  note({.kind = Kind::kHung, .text = what});
+}
+
 void RunJournal::interrupted(std::optional<int64_t> step) {
   note({.kind = Kind::kInterrupted, .step = step});
 }

@@ -31,8 +31,8 @@ std::string journal_path(const std::string& directory);
 // Records the history of all runs in a logdir, in a file there (docs/formats/run_journal.md). For the chief that holds
 // the lock.
 //
-//   closed --begin--> open: skip_reason, restored | initialised | found, training, (mark | saved)*, interrupted |
-//   stop_requested --ended--> closed
+//   closed --begin--> open: skip_reason, restored | initialised | found, training, (mark | saved | hung)*, interrupted
+//   | stop_requested --ended--> closed
 //
 // While closed, it records nothing and its history is empty. While open, it has a CrashRecord next to it, from which
 // the next run can tell a crash from a kill.
@@ -67,6 +67,7 @@ class RunJournal {
   void training(std::optional<int64_t> step);  // its first step is made
   // The run has come this far; or had so long ago, if nothing was recorded since.
   void mark(std::optional<int64_t> step, Seconds ago = Seconds{0});
+  void hung(const std::string& what);  // no step was made for a long time
   // An error has ended the steps of this session, which are lost from the next one's checkpoint on. Absent: the newest
   // step is not known, and the account has a time in its place (RunHistory::uncounted()).
   void interrupted(std::optional<int64_t> step);

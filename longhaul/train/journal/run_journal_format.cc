@@ -16,7 +16,8 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kNothing = "-";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kHangs = "hangs",
+                           kNothing = "-";
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -24,7 +25,7 @@ constexpr double kLatestTime = 253402300799;  // the end of the year 9999
 constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds{{{Kind::kBegan, "began"},
+constexpr std::array<std::pair<Kind, std::string_view>, 15> kKinds{{{Kind::kBegan, "began"},
                                                                     {Kind::kRestoring, "restoring"},
                                                                     {Kind::kRestored, "restored"},
                                                                     {Kind::kInitialised, "initialised"},
@@ -33,6 +34,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds{{{Kind::kBega
                                                                     {Kind::kMark, "mark"},
                                                                     {Kind::kSaved, "saved"},
                                                                     {Kind::kInterrupted, "interrupted"},
+                                                                    {Kind::kHung, "hung"},
                                                                     {Kind::kStopRequested, "stop"},
                                                                     {Kind::kEnded, "ended"},
                                                                     {Kind::kFailed, "failed"},
@@ -237,6 +239,10 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
     history.remember_crashes({words.rest(), count});
   } else if (words.next() == kRun) {
     history.remember_run(parse_run(words));
+  } else if (words.next() == kHangs) {
+    words.word();
+    const int64_t run = words.count();
+    history.remember_hangs(run, words.count());
   } else if (words.next() != kKillsOfBefore) {
     parsed.last = parse_event(words);
     history.apply(*parsed.last);
@@ -263,7 +269,10 @@ std::string format_run_history(const RunHistory& history) {
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }
-  for (const PastRun& run : history.runs()) text += checked(format_run(run));
+  for (const PastRun& run : history.runs()) {
+    text += checked(format_run(run));
+    if (run.hangs > 0) text += checked(fmt::format("{} {} {}", kHangs, run.number, run.hangs));
+  }
   return text;
 }
 
@@ -297,7 +306,7 @@ std::vector<RunEvent> events_in_run_journal(std::string_view text) {
   const auto add = [&](std::string_view line) {
     Words words = checked_words(line);
     if (words.next() == kSums) return events.clear();
-    for (const std::string_view other : {kUncounted, kDeaths, kRun, kKillsOfBefore}) {
+    for (const std::string_view other : {kUncounted, kDeaths, kRun, kHangs, kKillsOfBefore}) {
       if (words.next() == other) return;
     }
     events.push_back(parse_event(words));

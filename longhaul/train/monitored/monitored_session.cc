@@ -8,6 +8,7 @@
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/monitored/coordinated_session.h"
@@ -111,6 +112,12 @@ std::optional<UnsavedSteps> count_unsaved_steps(const SessionRunHooks& hooks, Se
   return least == left.end() ? std::nullopt : *least;
 }
 
+void stop_watching_for_hangs(const SessionRunHooks& hooks) {
+  for (const auto& hook : hooks) {
+    if (auto* watch = dynamic_cast<HangWatchHook*>(hook.get())) watch->end_watch();
+  }
+}
+
 void note_interruption(const SessionRunHooks& hooks, Session& session) {
   for (const auto& hook : hooks) {
     if (auto* journal = dynamic_cast<JournalHook*>(hook.get())) journal->interrupted(session);
@@ -197,6 +204,7 @@ void MonitoredSession::replace(std::exception_ptr cause) {
   while (cause) {
     if (!may_replace(cause)) std::rethrow_exception(cause);
     const std::exception_ptr reported = current_ ? current_->reported_error() : nullptr;
+    stop_watching_for_hangs(options_.hooks);
     if (current_) note_interruption(options_.hooks, current_->session());
     close_lost(std::move(current_));
     if (!restarts_.session_lost(message_of(cause), reported)) std::rethrow_exception(cause);
@@ -303,6 +311,7 @@ void MonitoredSession::finish(const std::exception_ptr& error) {
 // Returns the error that is to come out. A run that came too late has changed nothing: all before it has ended well.
 std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) {
   closed_ = true;
+  stop_watching_for_hangs(options_.hooks);
   std::unique_ptr<CoordinatedSession> last;
   Teardown end(is_run_after_stop(error) ? nullptr : error);
   tenure_->end(end, {.hooks =

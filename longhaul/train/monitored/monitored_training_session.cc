@@ -6,6 +6,7 @@
 #include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
@@ -52,6 +53,10 @@ bool keeps_journal(const MonitoredTrainingSessionOptions& options) {
   return takes_checkpoints(options) && options.chief.lock.lock && options.chief.keep_journal;
 }
 
+bool watches_for_hangs(const MonitoredTrainingSessionOptions& options) {
+  return options.failures.hang.after > Seconds{0};
+}
+
 // Lists the hooks of the chief, in the order in which they are called.
 class ChiefHooks {
  public:
@@ -70,6 +75,7 @@ class ChiefHooks {
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
     if (takes_checkpoints(options_)) hooks.push_back(checkpoint_saver());
     if (keeps_journal(options_)) hooks.push_back(journal_hook());
+    if (watches_for_hangs(options_)) hooks.push_back(hang_watch_hook());
     hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
     return hooks;
   }
@@ -110,6 +116,15 @@ class ChiefHooks {
                                                             .coordinator = options_.coordinator,
                                                             .files = options_.files});
   }
+
+  std::shared_ptr<SessionRunHook> hang_watch_hook() const {
+    return std::make_shared<HangWatchHook>(HangWatchHookOptions{.hang = options_.failures.hang,
+                                                                .tenure = tenure_,
+                                                                .output_dir = writes_events() ? summary_dir_ : "",
+                                                                .files = options_.files,
+                                                                .clock = &options_.coordinator.clock()});
+  }
+  bool writes_events() const { return is_on(summaries_) || options_.log_step_count_steps > 0; }
 
   const MonitoredTrainingSessionOptions& options_;
   const std::shared_ptr<Scaffold> scaffold_;
@@ -167,7 +182,12 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
                                .coordinator = options.coordinator,
                                .preemption = options.chief.preemption,
                                .tenure = tenure};
-  if (options.is_chief) made.hooks = ChiefHooks(options, scaffold, tenure).list();
+  if (options.is_chief) {
+    made.hooks = ChiefHooks(options, scaffold, tenure).list();
+  } else if (watches_for_hangs(options)) {
+    made.hooks.push_back(std::make_shared<HangWatchHook>(
+        HangWatchHookOptions{.hang = options.failures.hang, .clock = &options.coordinator.clock()}));
+  }
   return made;
 }
 
@@ -197,6 +217,7 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
                interval_of(options.save_summaries_secs, options.save_summaries_steps, {}));
   check_not_negative("log_step_count_steps", static_cast<double>(options.log_step_count_steps));
   check_restart(options.failures.restart);
+  check_hang(options.failures.hang, "failures.hang");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/defaulted.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/hangs/hang_options.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/monitored/monitored_session.h"
 #include "longhaul/train/tenure/chief_tenure.h"
@@ -16,6 +17,7 @@ namespace longhaul {
 struct FailureOptions {
   std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
   RestartOptions restart{};               // how often a lost session is replaced, and how soon
+  HangOptions hang{};                     // when runs that do not go on are reported, or end the process
 };
 
 // Of each pair of options in time and in steps, give at most one. kNone and 0 switch the feature off.
@@ -46,7 +48,8 @@ struct MonitoredTrainingSessionOptions {
 
 // The options of a monitored session for training. The chief's session restores the newest checkpoint or initialises
 // the model. Its hooks are, in this order, the chief's hooks, those that count steps, write summaries and take
-// checkpoints, and the program's. A session of another process waits for the chief and has only the program's hooks.
+// checkpoints, one that watches for hangs, and the program's. A session of another process waits for the chief and has
+// only the program's hooks and that watch.
 // The graph must have a global step, which these hooks need. The chief's tenure begins and ends with the session.
 // InvalidArgumentError: the chief has a mirror, but no checkpoint_dir.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);

@@ -67,6 +67,43 @@ TEST_F(MonitoredTrainingSessionTest, TheNextOneGoesOnWhereThisOneEnds) {  // MT-
   EXPECT_EQ(train_for(0), 2);
 }
 
+TEST_F(MonitoredTrainingSessionTest, RunsThatDoNotGoOnAreReportedByDefault) {
+  const LogRecorder log;
+  const auto hangs = [&] { return log.text(LogLevel::kError).find("the training hangs") != std::string::npos; };
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    session.run(train);
+    eventually([&] {
+      clock.advance(Seconds{1});
+      return hangs();
+    });
+  });
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("limit 10 min"));
+}
+
+TEST_F(MonitoredTrainingSessionTest, ASlowSaveAndASlowEndAreNoHangs) {
+  const LogRecorder log;
+  const auto slow = std::make_shared<RecordingHook>();
+  const auto pass = [&](Seconds time) {
+    for (Seconds passed{0}; passed < time; passed += Seconds{1}) {
+      clock.advance(Seconds{1});
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  };
+  training.failures.hang.after = Seconds{20};
+  training.scaffold = std::make_shared<Scaffold>();
+  slow->on_end = [&](Session&) { pass(Seconds{100}); };
+  training.hooks = {slow};
+  std::shared_ptr<const SavedCallback> callback;
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    callback = training.scaffold->saver()->on_saved([&](const std::string&) { pass(Seconds{100}); });
+    clock.advance(Seconds{700});
+    session.run(train);
+    session.run(train);
+  });
+  EXPECT_TRUE(is_saved(2));
+  EXPECT_THAT(log.text(LogLevel::kError), Not(HasSubstr("hangs")));
+}
+
 TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   training.chief.recovery.search_directory = false;
   train_for(2);

@@ -22,7 +22,8 @@ struct UsedSignal {
   SignalUse use;
 };
 
-// All signals that the library uses; it touches no others.
+// All signals that the library uses; it touches no others but a real-time one that nobody handles, to ask threads where
+// they are (stacks/stack_signal.h).
 inline constexpr UsedSignal kUsedSignals[] = {
     {SIGINT, SignalUse::kInterrupt},    {SIGTERM, SignalUse::kTerminate}, {SIGHUP, SignalUse::kHangUp},
     {SIGUSR1, SignalUse::kWarn},        {SIGUSR2, SignalUse::kSave},      {SIGPIPE, SignalUse::kFailedWrite},

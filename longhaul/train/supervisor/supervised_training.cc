@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_watch.h"
 
 namespace longhaul {
 namespace {
@@ -29,6 +30,20 @@ std::vector<std::shared_ptr<LooperThread>> SupervisedTraining::start_services(Se
                                                                               TrainingEvents& events) {
   services_ = std::make_unique<StandardServices>(std::make_shared<const ServiceContext>(std::move(context)), options);
   return services_->start(events);
+}
+
+// A session that has made no step itself may be one of a training whose steps others make: then none is missed.
+void SupervisedTraining::watch_for_hangs(const std::shared_ptr<Session>& session, const HangOptions& options,
+                                         Clock& clock, HangRecords records) {
+  const StepWatching* const steps = session->capabilities().step_watching;
+  if (hang_watch_ || steps == nullptr || options.after <= Seconds{0}) return;
+  const auto made = [session, steps, looks = uint64_t{0}]() mutable {
+    const uint64_t ended = steps->steps_ended();
+    const bool makes_steps = ended > 0 || steps->is_step_under_way() || steps->sees_all_steps();
+    return makes_steps ? looks + ended : ++looks;
+  };
+  hang_watch_ =
+      std::make_unique<HangWatch>(options, clock, WatchedTraining{.steps = made, .records = std::move(records)});
 }
 
 std::optional<UnsavedSteps> SupervisedTraining::count_unsaved_steps(const RunJournal* journal, bool after_error) const {

@@ -9,6 +9,7 @@
 #include "longhaul/session/session.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/coordination/open_training.h"
+#include "longhaul/train/hangs/hang_watch.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/supervisor/standard_services.h"
@@ -34,6 +35,11 @@ class SupervisedTraining {
                                                             TrainingEvents& events);
   void end_services() { services_.reset(); }
 
+  // From now on, and until it is called off, the steps of this session are watched. Not if it cannot tell of them.
+  void watch_for_hangs(const std::shared_ptr<Session>& session, const HangOptions& options, Clock& clock,
+                       HangRecords records = {});
+  void stop_watching_for_hangs() { hang_watch_.reset(); }
+
   // The steps that no checkpoint has, if any, which it logs as a warning that `who` ends the training without saving.
   std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who, const RunJournal* journal) const;
   // The steps that no checkpoint has; after an error, logs them as a warning.
@@ -46,6 +52,7 @@ class SupervisedTraining {
   std::shared_ptr<Session> session_;
   std::optional<int64_t> start_step_;
   std::unique_ptr<StandardServices> services_;  // null: not started
+  std::unique_ptr<HangWatch> hang_watch_;       // null: not watched
 };
 
 }  // namespace longhaul

@@ -50,6 +50,12 @@ void begin_tenure(ChiefTenure& tenure, const Coordinator& coord) {
   tenure.begin([coord](const std::exception_ptr& error) { coord.request_stop(error); });
 }
 
+// A process that evaluates starts no services, and makes no steps.
+void watch_for_hangs(SupervisedTraining& training, const std::shared_ptr<Session>& session,
+                     const SupervisorOptions& options, const ChiefTenure& tenure, const TrainingEvents& events) {
+  training.watch_for_hangs(session, options.services.hang, *options.clock, {tenure.journal(), events.writer()});
+}
+
 std::optional<UnsavedSteps> warn_of_unsaved_steps(const SupervisedTraining* training, const ChiefTenure& tenure,
                                                   const std::string& who) {
   return training != nullptr ? training->warn_of_unsaved_steps(who, tenure.journal().get()) : std::nullopt;
@@ -113,6 +119,7 @@ Supervisor::Supervisor(const SupervisorOptions& options)
 
 // A program that joins the threads itself has not ended the run by that.
 Supervisor::~Supervisor() {
+  if (training_) training_->stop_watching_for_hangs();
   if (coord_.joined() && !training_) return;
   if (!training_ && can_save(saver(), place_) && saver()->last_saved().empty() && std::uncaught_exceptions() == 0) {
     log_warning(
@@ -212,6 +219,7 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
   }
   log_debug("Starting queue runners.");
   start_queue_runners(session);
+  watch_for_hangs(*training_, session, options_, tenure_, events_);
   return session;
 }
 
@@ -272,6 +280,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   }
   begin_tenure(tenure_, coord_);
   if (!training_) note_session(session);
+  watch_for_hangs(*training_, session, options_, tenure_, events_);
   return training_->start_services(
       service_context(std::move(session)),
       {.preemption = options_.chief.preemption, .digest_every_n_steps = options_.services.digest_every_n_steps},
@@ -315,6 +324,7 @@ void Supervisor::stop(const StopOptions& options) {
 
 // Throws the first error; `error` comes before all.
 void Supervisor::end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error) {
+  if (training_) training_->stop_watching_for_hangs();
   steps.events = [&] {
     const Deadline* const deadline = tenure_.budget().deadline();
     if (training_) training_->end_services();

@@ -7,6 +7,7 @@
 #include "longhaul/base/maybe_owned.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/hangs/hang_options.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/sessions/session_manager.h"
@@ -27,6 +28,9 @@ struct ServiceOptions {
   // compared (train/reporting/weight_digest.h); 0: no digests. If several threads make steps, a digest belongs to the
   // step that it names.
   int64_t digest_every_n_steps = 0;
+
+  // When a training that makes no steps is reported with the stacks of its threads, and when that ends the process.
+  HangOptions hang{};
 };
 
 // An option that is kUseDefault takes its value from the first element of the graph's collection of that name
