@@ -13,6 +13,7 @@
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/loop_position.h"
+#include "longhaul/trainer/loss_guard.h"
 #include "longhaul/trainer/step_log.h"
 #include "longhaul/trainer/trainer.h"
 #include "longhaul/trainer/training_loops.h"
@@ -42,8 +43,9 @@ class TrainerRun {
 
  private:
   SupervisorOptions supervisor_options();
-  void in_session(Session& session, const std::function<void()>& body);
-  std::vector<std::unique_ptr<WeightsPublisher>> begin_to_publish(Session& session);
+  using Publishers = std::vector<std::unique_ptr<WeightsPublisher>>;
+  void in_session(Session& session, const Publishers& publishers, const std::function<void()>& body);
+  Publishers make_publishers() const;
   void tell_if_finished() const;
   void after_step(int64_t step);
   void take_metric(double metric);
@@ -57,6 +59,7 @@ class TrainerRun {
   TorchLoop& loop_;
   Preemption& preemption_;
   LoopPosition position_;
+  LossGuard guard_;
   StepLog log_;
   TrainingLoops loops_;
   std::vector<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
