@@ -3,6 +3,7 @@
 // SessionRunHook, the base class of a program's own hooks, and the hooks of the library that programs use.
 
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/divergence_hook.h"
 #include "longhaul/train/hooks/feed_fn_hook.h"
 #include "longhaul/train/hooks/final_ops_hook.h"
 #include "longhaul/train/hooks/global_step_waiter_hook.h"

@@ -195,6 +195,11 @@ class BatchRange {
   using Loaded = std::remove_reference_t<Loader>;
 
   bool has_batch() {
+    while (at_ && *at_ != *end_ && loops_.leaves_out()) {
+      loops_.leave_out_batch(look_);
+      ++*at_;
+      look_for_end();
+    }
     if (at_ && *at_ != *end_ && loops_.goes_on()) return true;
     exit_.reached_end();
     return false;

@@ -32,9 +32,12 @@ double StepLog::Entry::value() const {
   return tensor.defined() ? tensor.item<double>() : number;
 }
 
-void StepLog::begin_run(FileWriter* writer, int64_t step) {
+void StepLog::begin_run(FileWriter* writer, int64_t step, bool is_watched) {
   writer_ = writer;
-  has_warned_ = has_warned_of_outside_ = false;
+  has_warned_ = is_watched;
+  has_warned_of_outside_ = false;
+  loss_.reset();
+  loss_number_.reset();
   steps_without_loss_ = 0;
   for (Entry& entry : entries_) entry.next_summary = step;
 }
@@ -50,7 +53,10 @@ void StepLog::log(std::string_view name, const at::Tensor& value, int64_t step) 
   check_scalar(name, value);
   Entry& logged = entry(name);
   logged.tensor = value.detach();
-  if (name == kLoss) loss_ = value;
+  if (name == kLoss) {
+    loss_ = value;
+    loss_number_.reset();
+  }
   write_if_due(logged, step);
 }
 
@@ -58,6 +64,7 @@ void StepLog::log(std::string_view name, double value, int64_t step) {
   Entry& logged = entry(name);
   logged.tensor.reset();
   logged.number = value;
+  if (name == kLoss) loss_number_ = value;
   write_if_due(logged, step);
 }
 
@@ -70,7 +77,13 @@ void StepLog::write_if_due(Entry& entry, int64_t step) {
   if (entry.name == kLoss) look_at_loss(step);
 }
 
+std::optional<double> StepLog::loss() const {
+  if (loss_number_ || !loss_.defined()) return loss_number_;
+  return loss_.item<double>();
+}
+
 at::Tensor StepLog::take_loss() {
+  loss_number_.reset();
   if (!loss_.defined() && ++steps_without_loss_ == kStepsWithoutLoss) {
     log_info(
         "the loss of {} steps was not logged as a tensor: with trainer.log(\"loss\", loss) it is shown, NaN is named, "

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +21,16 @@ class StepLog {
   // Each name is written every `summary_steps` steps at most; 0: never.
   explicit StepLog(int64_t summary_steps) : summary_steps_(summary_steps) {}
 
-  void begin_run(FileWriter* writer, int64_t step);  // null: no summaries
+  // null: no summaries. `is_watched`: something else looks at the losses, and tells of NaN.
+  void begin_run(FileWriter* writer, int64_t step, bool is_watched = false);
 
   // A tensor has one element, of any real dtype; it is read only when it is written or shown. InvalidArgumentError: it
   // has not, or is undefined.
   void log(std::string_view name, const at::Tensor& value, int64_t step);
   void log(std::string_view name, double value, int64_t step);
 
+  // The loss of the step under way that was logged last, as a tensor, which this reads, or a number; nullopt: none was.
+  std::optional<double> loss() const;
   // The loss of the step that ends, as it was logged under the name "loss"; undefined: it was not, and the log tells
   // once that some steps had none.
   at::Tensor take_loss();
@@ -54,6 +58,7 @@ class StepLog {
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> places_;  // in entries_
   at::Tensor loss_;
+  std::optional<double> loss_number_;  // if it was logged last
   int64_t steps_without_loss_ = 0;
   bool has_warned_ = false;
   bool has_warned_of_outside_ = false;

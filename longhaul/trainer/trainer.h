@@ -18,6 +18,7 @@
 
 #include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/graph/graph.h"
+#include "longhaul/train/divergence/divergence_options.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/signals/preemption.h"
@@ -70,6 +71,9 @@ struct TrainerOptions {
   bool progress = true;                 // a line about the progress, on stdout
   BestOptions best{};                   // also keeps the checkpoints with the best metrics of Trainer::validate()
   EarlyStopping early_stopping{};       // by the same metrics, and BestOptions::mode
+  // The way back if what is logged as "loss" is NaN, infinite or far too high: run() restores the last good checkpoint
+  // and calls the body again, as a restart does. Reads the loss of each step. nullopt: such losses are only told.
+  std::optional<DivergenceOptions> divergence{};
   // Schedulers, generators, state tensors and other values of the program that checkpoints have.
   TorchTrainingOptions training{};
   // The program's own. nullptr: the Trainer makes one, as a process can have only one Preemption or StopSignals.

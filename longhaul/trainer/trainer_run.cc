@@ -50,9 +50,13 @@ TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& optio
       module_(module),
       loop_(loop),
       preemption_(preemption),
+      guard_(options.divergence, Scope(graph), loop),
       log_(options.summary_steps),
       loops_(loop, position_,
              {.should_stop = [this] { return supervisor_->should_stop(); },
+              .session_begins = [this](Session& session) { return guard_.begin_run(*supervisor_, session); },
+              .is_bad = [this] { return guard_.is_on() && guard_.is_bad(log_.loss()); },
+              .leaves_out = [this](int64_t step) { return guard_.leaves_out(step); },
               .take_loss = [this] { return log_.take_loss(); },
               .moved_on =
                   [this] {
@@ -71,6 +75,7 @@ SupervisorOptions TrainerRun::supervisor_options() {
     options.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph_, .best = options_.best});
   }
   if (options_.supervisor) options_.supervisor(options);
+  guard_.searches_as(options);
   return options;
 }
 
@@ -88,27 +93,37 @@ void TrainerRun::request_stop() {
 }
 
 void TrainerRun::supervise(const std::function<void()>& body) {
+  const Publishers publishers = make_publishers();  // they end with the run, also if it does not begin
   if (!supervisor_) make_supervisor();
   const std::shared_ptr<void> at_end(nullptr, [this](void*) { is_stop_wanted_ = false; });
-  supervisor_->managed_session([&](Session& session) { in_session(session, body); });
+  while (true) {
+    try {
+      return supervisor_->managed_session([&](Session& session) { in_session(session, publishers, body); });
+    } catch (const RollBackError& error) {
+      log_warning("{}, and run() calls its body again", error.what());
+    }
+  }
 }
 
-void TrainerRun::in_session(Session& session, const std::function<void()>& body) {
+void TrainerRun::in_session(Session& session, const Publishers& publishers, const std::function<void()>& body) {
   session_ = &session;
   if (is_stop_wanted_) supervisor_->request_stop();
+  metric_.reset();  // of a step that a rollback has undone
   const std::shared_ptr<void> at_end(nullptr, [this](void*) {
     session_ = nullptr;
     progress_.reset();
   });
   loops_.begin_run(session, !supervisor_->restored_from().empty());
-  log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step());
+  log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step(), guard_.is_on());
   if (options_.progress) progress_.emplace(loops_.step());
   tell_if_finished();
-  const auto publishers = begin_to_publish(session);  // they end once no step is under way
+  const std::shared_ptr<void> once_no_step_is_under_way(nullptr, [&publishers](void*) {
+    for (const auto& publisher : publishers) publisher->end();
+  });
+  for (const auto& publisher : publishers) publisher->begin(session);
   try {
-    body();
-    loops_.end_run();
-  } catch (const TrainingStopped&) {
+    loops_.run(body);
+    guard_.raise();
     loops_.end_run();
   } catch (const std::exception& error) {
     loops_.fail_run(error.what());
@@ -156,14 +171,13 @@ void TrainerRun::publish_weights(NewestWeights& newest, int64_t every_n_steps) {
   published_.emplace_back(&newest, every_n_steps);
 }
 
-std::vector<std::unique_ptr<WeightsPublisher>> TrainerRun::begin_to_publish(Session& session) {
-  std::vector<std::unique_ptr<WeightsPublisher>> publishers;
+TrainerRun::Publishers TrainerRun::make_publishers() const {
+  Publishers publishers;
   for (const auto& [newest, every] : published_) {
     publishers.push_back(std::make_unique<WeightsPublisher>(
         *newest,
         WeightsPublisherOptions{
             .variables = loop_.training().model, .global_step = loop_.training().global_step, .every_n_steps = every}));
-    publishers.back()->begin(session);
   }
   return publishers;
 }

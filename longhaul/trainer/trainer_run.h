@@ -16,6 +16,7 @@
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/loop_position.h"
+#include "longhaul/trainer/loss_guard.h"
 #include "longhaul/trainer/step_log.h"
 #include "longhaul/trainer/trainer.h"
 #include "longhaul/trainer/training_loops.h"
@@ -47,8 +48,9 @@ class TrainerRun {
  private:
   SupervisorOptions supervisor_options();
   void make_supervisor() EXCLUDES(mutex_);
-  void in_session(Session& session, const std::function<void()>& body);
-  std::vector<std::unique_ptr<WeightsPublisher>> begin_to_publish(Session& session);
+  using Publishers = std::vector<std::unique_ptr<WeightsPublisher>>;
+  void in_session(Session& session, const Publishers& publishers, const std::function<void()>& body);
+  Publishers make_publishers() const;
   void tell_if_finished() const;
   void after_step(int64_t step);
   double evaluate_between_steps(const std::function<double()>& evaluate);
@@ -63,6 +65,7 @@ class TrainerRun {
   TorchLoop& loop_;
   Preemption& preemption_;
   LoopPosition position_;
+  LossGuard guard_;
   StepLog log_;
   TrainingLoops loops_;
   std::deque<std::pair<int64_t, std::function<void()>>> actions_;  // and how often

@@ -29,9 +29,21 @@ void TrainingLoops::begin_run(Session& session, bool is_restored) {
   is_restored_ = is_restored;
   was_left_ = has_moved_on_ = is_stopped_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
+  if (events_.session_begins(session)) events_.moved_on();
   if (!is_restored) return;
   restored_generator_ = default_generator_state();
   loop_.keep_settings();
+}
+
+void TrainingLoops::run(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const TrainingStopped&) {
+  }
+  try {
+    settle();
+  } catch (const TrainingStopped&) {
+  }
 }
 
 void TrainingLoops::end_run() {
@@ -86,6 +98,10 @@ void TrainingLoops::begin_step() {
 // Counts the step. From here on until the next begin_step(), snapshots may be taken.
 void TrainingLoops::finish_step() {
   was_left_ = has_moved_on_ = false;
+  if (events_.is_bad()) {
+    is_stopped_ = true;
+    throw TrainingStopped{};
+  }
   loop_.made(events_.take_loss());
   events_.after_step(loop_.step());
 }
@@ -170,7 +186,17 @@ std::string TrainingLoops::part() const {
   return last_epoch_ > 0 ? fmt::format("epoch {} of {}", epoch() + 1, last_epoch_) : "";
 }
 
-bool TrainingLoops::has_step(int64_t last) const {
+// What the program has done since the step before belongs to it, as to any other.
+void TrainingLoops::leave_out_step() {
+  check_stop();
+  first_step_after_restore();
+  loop_.made({});
+  was_left_ = has_moved_on_ = false;
+  begin_step();
+}
+
+bool TrainingLoops::has_step(int64_t last) {
+  while (loop_.step() < last && !is_over() && leaves_out()) leave_out_step();
   return loop_.step() < last && !is_over();
 }
 
@@ -287,6 +313,14 @@ void TrainingLoops::end_batch(uint64_t look) {
     values.batch_look = look;
   });
   end_step();
+}
+
+void TrainingLoops::leave_out_batch(uint64_t look) {
+  position_.change([look](LoopPosition::Values& values) {
+    ++values.batch;
+    values.batch_look = look;
+  });
+  leave_out_step();
 }
 
 void TrainingLoops::note_last_batch() {

@@ -29,15 +29,20 @@ class TrainingLoops {
  public:
   struct Events {
     std::function<bool()> should_stop;
-    std::function<at::Tensor()> take_loss;    // of the step that ends; undefined: none
-    std::function<void()> moved_on;           // the position and the program's values changed, but not the step
-    std::function<void(int64_t)> after_step;  // between two steps, with the number of steps made
+    std::function<bool(Session&)> session_begins;  // may change the program's values: true, it has
+    std::function<bool()> is_bad;                  // the step that ends, by its loss: it must not count
+    std::function<bool(int64_t step)> leaves_out;  // whether no step of this number is made
+    std::function<at::Tensor()> take_loss;         // of the step that ends; undefined: none
+    std::function<void()> moved_on;                // the position and the program's values changed, but not the step
+    std::function<void(int64_t)> after_step;       // between two steps, with the number of steps made
   };
   TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events);
 
   // The run begins, in a session whose model is ready: restored, or new.
   void begin_run(Session& session, bool is_restored);
-  // It ends: well (a step that a break has left is counted), or by an error.
+  // Calls the program's loops, up to their end or a stop. A step that a break has left is counted.
+  void run(const std::function<void()>& body);
+  // It ends: well, or by an error.
   void end_run();
   void fail_run(const std::string& reason);
 
@@ -57,9 +62,12 @@ class TrainingLoops {
   int64_t last_step() const;
   std::string part() const;
 
-  bool has_step(int64_t last) const;
-  void end_step();  // TrainingStopped, and what a run throws
+  bool has_step(int64_t last);  // counts those that are left out
+  void end_step();              // TrainingStopped, and what a run throws
   void leave_outer(bool by_break);
+
+  bool leaves_out() const { return goes_on() && events_.leaves_out(loop_.step()); }
+  void leave_out_step();  // counts one that the program does not make
 
   bool has_epoch(int64_t last) const;
   int64_t epoch() const { return position_.get().epoch; }
@@ -76,6 +84,7 @@ class TrainingLoops {
   void check_stop();  // TrainingStopped
   bool goes_on() const { return !position_.get().finished; }
   void end_batch(uint64_t look);  // at the batch
+  void leave_out_batch(uint64_t look);
   void note_last_batch();
   void leave_batches(bool by_break);
 

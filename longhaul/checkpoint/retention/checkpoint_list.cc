@@ -45,13 +45,33 @@ std::deque<CheckpointList::Entry>::iterator CheckpointList::oldest_not_held() {
                       [&](const Entry& each) { return !held_.contains(each.prefix); });
 }
 
+std::set<std::string> CheckpointList::kept_behind() const {
+  if (!behind_ || entries_.empty()) return {};
+  const std::optional<int64_t> newest = split_step(entries_.back().prefix).step;
+  std::optional<int64_t> least = newest;
+  std::string next;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    const std::optional<int64_t> step = split_step(entry->prefix).step;
+    if (!step || step > least) continue;
+    least = step;
+    if (*step <= *newest - *behind_) return {entry->prefix, next};
+    next = entry->prefix;
+  }
+  return {next};
+}
+
 // The one that the new one pushes out, and one more: who has lowered max_to_keep by mistake loses one old checkpoint
 // with each save, not all at the first.
 void CheckpointList::retire_what_is_too_many() {
   constexpr int kMostAtOnce = 2;
+  const std::set<std::string> behind = kept_behind();
   const auto too_many = [&] {
-    const size_t kept = entries_.size() - held_.size(), limit = static_cast<size_t>(retention_.max_to_keep);
-    return kept > limit ? kept - limit : 0;
+    const auto count = [&] {
+      const size_t kept = entries_.size() - held_.size(), limit = static_cast<size_t>(retention_.max_to_keep);
+      return kept > limit ? kept - limit : 0;
+    };
+    while (count() > 0 && behind.contains(oldest_not_held()->prefix)) held_.insert(oldest_not_held()->prefix);
+    return count();
   };
   for (int retired = 0; retired < kMostAtOnce && too_many() > 0; ++retired) {
     const auto oldest = oldest_not_held();
@@ -93,8 +113,10 @@ bool CheckpointList::is_to_be_preserved(const Entry& entry, double last_preserve
 std::vector<std::string> CheckpointList::droppable() const {
   std::vector<std::string> prefixes;
   double last_preserved = last_preserved_;
+  const std::set<std::string> behind = kept_behind();
   for (size_t i = 0; i + 1 < entries_.size(); ++i) {
-    if (held_.contains(entries_[i].prefix) || is_pinned_or_best(entries_[i].prefix)) continue;
+    const std::string& prefix = entries_[i].prefix;
+    if (held_.contains(prefix) || behind.contains(prefix) || is_pinned_or_best(prefix)) continue;
     if (is_to_be_preserved(entries_[i], last_preserved)) {
       last_preserved = entries_[i].time;
     } else {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,6 +50,11 @@ class CheckpointList {
   // Keeps a checkpoint listed, in addition to the number to keep, until one of a later step is added. If it is not
   // listed, holds the newest one of a smaller step instead.
   void hold(const std::string& prefix);
+
+  // From now on, the newest checkpoint that is at least so many steps before the one added last stays listed too, even
+  // in addition to the number to keep; and so does the one after it (without it, the oldest one), which will take its
+  // place. Skipped ones (those before one of a smaller step in the list) do not count.
+  void keep_behind(int64_t steps) { behind_ = steps; }
 
   std::vector<std::string> prefixes() const;
 
@@ -97,6 +104,7 @@ class CheckpointList {
   bool is_pinned_or_best(const std::string& prefix) const;
   bool is_to_be_preserved(const Entry& entry, double last_preserved) const;
   void release_older_than(const std::string& prefix);
+  std::set<std::string> kept_behind() const;
   std::deque<Entry>::iterator oldest_not_held();
   void retire_what_is_too_many();
   void retire(const Entry& entry);
@@ -104,6 +112,7 @@ class CheckpointList {
   const Retention retention_;
   std::deque<Entry> entries_;   // oldest first
   std::set<std::string> held_;  // of them
+  std::optional<int64_t> behind_;
   KeptCheckpoints
       kept_;  // those with a pin or a metric, listed or fallen out; and those that add() will mark for deletion
   std::vector<std::string> marked_for_deletion_;

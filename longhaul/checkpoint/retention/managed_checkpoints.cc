@@ -315,6 +315,11 @@ void ManagedCheckpoints::hold(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) list_.hold(key_of(prefix));
 }
 
+void ManagedCheckpoints::keep_behind(int64_t steps) {
+  MutexLock lock(mutex_);
+  list_.keep_behind(steps);
+}
+
 std::vector<std::string> ManagedCheckpoints::adopt_retention(const std::string& prefix,
                                                              const std::string& latest_filename) {
   if (const auto found = find_retention(files_, directory_name(prefix), latest_filename)) {

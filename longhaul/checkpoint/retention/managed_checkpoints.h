@@ -60,6 +60,8 @@ class ManagedCheckpoints {
   // Those of these prefixes that are listed are not deleted until a checkpoint of a later step is recorded.
   void hold(const std::vector<std::string>& prefixes);
 
+  void keep_behind(int64_t steps);  // CheckpointList::keep_behind()
+
   // NotFoundError: there is no such checkpoint to pin.
   void pin(const std::string& prefix, const std::string& latest_filename);
   void unpin(const std::string& prefix, const std::string& latest_filename);

@@ -21,8 +21,9 @@ bool begins_again(RunEvent::Kind kind) {
 // Whether the event's step is the one of its moment. A checkpoint's is of an earlier one.
 bool knows_the_step(const RunEvent& event) {
   using Kind = RunEvent::Kind;
-  return event.step && (event.kind == Kind::kTraining || event.kind == Kind::kMark ||
-                        event.kind == Kind::kInterrupted || event.kind == Kind::kStopRequested);
+  return event.step &&
+         (event.kind == Kind::kTraining || event.kind == Kind::kMark || event.kind == Kind::kInterrupted ||
+          event.kind == Kind::kDiverged || event.kind == Kind::kStopRequested);
 }
 
 // Within a run events have the time of a clock that goes evenly; between two runs that of the machine's, which may have
@@ -43,15 +44,18 @@ void RunHistory::apply(const RunEvent& event) {
   if (event.kind != RunEvent::Kind::kBegan) sums_.short_runs.heard(event.time);
   if (event.kind == RunEvent::Kind::kBegan) begin_run();
   past_.apply(event, sums_.runs);
+  apply_to_rollbacks(event);
   move_to(event.step);
   switch (event.kind) {
     case RunEvent::Kind::kBegan:
     case RunEvent::Kind::kMark:
-    case RunEvent::Kind::kHung: break;
+    case RunEvent::Kind::kHung:
+    case RunEvent::Kind::kRefused: break;
     case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
     case RunEvent::Kind::kRestored:
     case RunEvent::Kind::kInitialised:
     case RunEvent::Kind::kFound: return recover(event, Phase::kStarting);
+    case RunEvent::Kind::kDiverged:
     case RunEvent::Kind::kInterrupted: is_interrupted_ = true; break;
     case RunEvent::Kind::kTraining:
       sums_.short_runs.trained(event.time);
@@ -76,6 +80,17 @@ void RunHistory::apply(const RunEvent& event) {
       if (sums_.phase == Phase::kStopped) return;
       blame_checkpoint();
       return die();
+  }
+}
+
+void RunHistory::apply_to_rollbacks(const RunEvent& event) {
+  switch (event.kind) {
+    case RunEvent::Kind::kDiverged: return rollbacks_.diverged(event.text);
+    case RunEvent::Kind::kRefused: return rollbacks_.refused(event.text);
+    case RunEvent::Kind::kSaved: return rollbacks_.saved(event.text);
+    case RunEvent::Kind::kRestored: return rollbacks_.recovered();
+    case RunEvent::Kind::kInitialised: rollbacks_ = {}; return;  // another training
+    default: return;
   }
 }
 

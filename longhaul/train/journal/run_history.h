@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "longhaul/train/journal/past_runs.h"
+#include "longhaul/train/journal/rollbacks.h"
 #include "longhaul/train/journal/short_runs.h"
 #include "longhaul/train/journal/time_breakdown.h"
 
@@ -25,6 +26,8 @@ struct RunEvent {
     kSaved,          // with the costs; text: the checkpoint
     kInterrupted,    // an error has ended the steps, or has lost the session; step: the newest one, if it is known
     kHung,           // no step was made for a long time; text: for how long, and what is waited for
+    kDiverged,       // the loss went bad at this step; text: what follows from it (Rollbacks)
+    kRefused,        // text: a checkpoint that is not restored any more, because it was taken since or shortly before
     kStopRequested,  // by a signal or the program; text: why
     kEnded,          // normally
     kFailed,         // by its own error; text: the error
@@ -96,12 +99,15 @@ class RunHistory {
 
   void remember_uncounted(const Uncounted& uncounted);  // replaces it
 
+  void remember_rollbacks(Rollbacks rollbacks) { rollbacks_ = std::move(rollbacks); }
+
   void remember_run(PastRun run) { past_.remember(std::move(run)); }
   void remember_hangs(int64_t run, int64_t hangs) { past_.remember_hangs(run, hangs); }
 
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
   const std::vector<PastRun>& runs() const { return past_.runs(); }  // the last ones; the newest may be under way
+  const Rollbacks& rollbacks() const { return rollbacks_; }
   // Is redone if the next session restores or initialises the model.
   const Uncounted& uncounted() const { return uncounted_; }
 
@@ -113,10 +119,12 @@ class RunHistory {
 
   // What its text has. The rest follows from the events of the last session.
   bool operator==(const RunHistory& other) const {
-    return sums_ == other.sums_ && uncounted_ == other.uncounted_ && past_ == other.past_;
+    return sums_ == other.sums_ && uncounted_ == other.uncounted_ && past_ == other.past_ &&
+           rollbacks_ == other.rollbacks_;
   }
 
  private:
+  void apply_to_rollbacks(const RunEvent& event);
   void account(const RunEvent& event, Seconds passed);
   void count(const RunEvent& event, Seconds passed, Seconds trained);
   bool trains() const;
@@ -135,6 +143,7 @@ class RunHistory {
 
   Sums sums_;
   PastRuns past_;
+  Rollbacks rollbacks_;
   Uncounted uncounted_;
   bool counts_steps_ = false;    // the session's events have told a step
   bool is_interrupted_ = false;  // no steps since then

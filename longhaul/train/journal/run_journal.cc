@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/io/process/process_identity.h"
@@ -152,7 +153,29 @@ bool RunJournal::has_reason_to_skip(const std::string& checkpoint, int64_t death
   return checkpoint != chosen_;
 }
 
+// What was saved while the loss was bad is not there by the choice of a person, even if the journal's last event is
+// older than the state file.
+RunJournal::Fitness RunJournal::fitness(const std::string& checkpoint) const {
+  MutexLock lock(mutex_);
+  const Rollbacks& rollbacks = history_.rollbacks();
+  const std::optional<int64_t> step = split_step(checkpoint).step;
+  if (rollbacks.undone_after() && step > *rollbacks.undone_after()) return Fitness::kUndone;
+  return checkpoint != chosen_ && rollbacks.is_unfit(checkpoint) ? Fitness::kUnfit : Fitness::kFit;
+}
+
+bool RunJournal::is_skipped(const std::string& prefix) const {
+  const std::string name = base_name(prefix);
+  return fitness(name) != Fitness::kFit || has_reason_to_skip(name, history().deaths_after(name));
+}
+
 std::optional<std::string> RunJournal::skip_reason(const std::string& prefix) {
+  if (const Fitness fit = fitness(base_name(prefix)); fit != Fitness::kFit) {
+    if (fit == Fitness::kUndone) note({.kind = Kind::kRefused, .text = base_name(prefix)});
+    return fmt::format(
+        "it was taken after the loss of the training went bad, or shortly before, according to {}; it is kept until a "
+        "checkpoint of a later step is saved",
+        path_);
+  }
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (has_reason_to_skip(base_name(prefix), deaths)) {
     return fmt::format(
@@ -171,6 +194,11 @@ std::optional<std::string> RunJournal::skip_reason(const std::string& prefix) {
 }
 
 void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step) {
+  if (fitness(base_name(prefix)) != Fitness::kFit) {
+    log_warning(
+        "checkpoint {} is restored although the loss went bad before it was taken, or shortly after: no other is left",
+        prefix);
+  }
   note({.kind = Kind::kRestored, .step = step, .text = base_name(prefix)});
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (!options_.skip_crashing_checkpoints || deaths < kMostDeaths) return;
@@ -202,6 +230,10 @@ void RunJournal::hung(const std::string& what) {
 
 void RunJournal::interrupted(std::optional<int64_t> step) {
   note({.kind = Kind::kInterrupted, .step = step});
+}
+
+void RunJournal::diverged(const Rollback& rollback, bool ends) {
+  note({.kind = Kind::kDiverged, .step = rollback.until_step, .text = Rollbacks::text_of(rollback, ends)});
 }
 
 void RunJournal::saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs) {

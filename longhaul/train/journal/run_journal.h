@@ -55,11 +55,14 @@ class RunJournal {
 
   void begin();  // a run begins
 
-  // For SessionManagerOptions::skip_reason: the reason, if two runs died after restoring this checkpoint
+  // For SessionManagerOptions::skip_reason: the reason, if the loss went bad after this checkpoint or shortly before it
+  // (diverged()), which is then recorded; or if two runs died after restoring this checkpoint
   // (RunHistory::deaths_after()). None for the latest one in the state file if that was written after the journal's
   // last event before this run: then the user has chosen it by hand. The first checkpoint without a reason is recorded
   // as being restored.
   std::optional<std::string> skip_reason(const std::string& prefix);
+  // Whether skip_reason() has one; records nothing.
+  bool is_skipped(const std::string& prefix) const;
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
   void initialised(std::optional<int64_t> step);
@@ -71,6 +74,10 @@ class RunJournal {
   // An error has ended the steps of this session, which are lost from the next one's checkpoint on. Absent: the newest
   // step is not known, and the account has a time in its place (RunHistory::uncounted()).
   void interrupted(std::optional<int64_t> step);
+  // The loss went bad, and the model goes back. From now on, no checkpoint of a step after `rollback.restored_step` is
+  // restored that is there before the next one is restored, unless one of its name is saved again. `ends`: the training
+  // ends instead; a later run that restores the model does the same, but it is no rollback that counts.
+  void diverged(const Rollback& rollback, bool ends = false);
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts
 
@@ -86,6 +93,8 @@ class RunJournal {
 
  private:
   bool has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const;
+  enum class Fitness { kFit, kUndone, kUnfit };
+  Fitness fitness(const std::string& checkpoint) const;
   void note(RunEvent event, Seconds ago = Seconds{0});
   double time_now() const REQUIRES(mutex_);
   void write_noted() EXCLUDES(mutex_);

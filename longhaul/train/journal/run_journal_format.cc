@@ -18,6 +18,7 @@ using Phase = RunHistory::Phase;
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
 constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kHangs = "hangs",
                            kNothing = "-";
+constexpr std::string_view kRollback = "rollback", kUndone = "undone", kUnfit = "unfit";  // Rollbacks
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -25,7 +26,7 @@ constexpr double kLatestTime = 253402300799;  // the end of the year 9999
 constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 15> kKinds{{{Kind::kBegan, "began"},
+constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{{Kind::kBegan, "began"},
                                                                     {Kind::kRestoring, "restoring"},
                                                                     {Kind::kRestored, "restored"},
                                                                     {Kind::kInitialised, "initialised"},
@@ -35,6 +36,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 15> kKinds{{{Kind::kBega
                                                                     {Kind::kSaved, "saved"},
                                                                     {Kind::kInterrupted, "interrupted"},
                                                                     {Kind::kHung, "hung"},
+                                                                    {Kind::kDiverged, "diverged"},
+                                                                    {Kind::kRefused, "refused"},
                                                                     {Kind::kStopRequested, "stop"},
                                                                     {Kind::kEnded, "ended"},
                                                                     {Kind::kFailed, "failed"},
@@ -215,6 +218,31 @@ PastRun parse_run(Words& words) {
   return run;
 }
 
+void apply_rollbacks(Words& words, RunHistory& history) {
+  Rollbacks rollbacks = history.rollbacks();
+  const std::string_view kind = words.word();
+  if (kind == kUndone) {
+    rollbacks.remember_undone(words.count());
+  } else if (kind == kUnfit) {
+    rollbacks.refused(words.rest());
+  } else {
+    const std::optional<Rollback> rollback = Rollback::from_text(words.rest());
+    if (!rollback) throw BadLine{};
+    rollbacks.remember(*rollback);
+  }
+  history.remember_rollbacks(std::move(rollbacks));
+}
+
+std::string format_rollbacks(const Rollbacks& rollbacks) {
+  std::string text;
+  for (const Rollback& rollback : rollbacks.all())
+    text += checked(fmt::format("{} {}", kRollback, one_line(rollback.to_text())));
+  if (rollbacks.undone_after()) text += checked(fmt::format("{} {}", kUndone, *rollbacks.undone_after()));
+  for (const std::string& checkpoint : rollbacks.unfit())
+    text += checked(fmt::format("{} {}", kUnfit, one_line(checkpoint)));
+  return text;
+}
+
 // The line's words, if its checksum is right.
 Words checked_words(std::string_view line) {
   if (line.size() <= kChecksumDigits || line[kChecksumDigits] != ' ') throw BadLine{};
@@ -243,6 +271,8 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
     words.word();
     const int64_t run = words.count();
     history.remember_hangs(run, words.count());
+  } else if (words.next() == kRollback || words.next() == kUndone || words.next() == kUnfit) {
+    apply_rollbacks(words, history);
   } else if (words.next() != kKillsOfBefore) {
     parsed.last = parse_event(words);
     history.apply(*parsed.last);
@@ -269,6 +299,7 @@ std::string format_run_history(const RunHistory& history) {
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }
+  text += format_rollbacks(history.rollbacks());
   for (const PastRun& run : history.runs()) {
     text += checked(format_run(run));
     if (run.hangs > 0) text += checked(fmt::format("{} {} {}", kHangs, run.number, run.hangs));
@@ -306,7 +337,8 @@ std::vector<RunEvent> events_in_run_journal(std::string_view text) {
   const auto add = [&](std::string_view line) {
     Words words = checked_words(line);
     if (words.next() == kSums) return events.clear();
-    for (const std::string_view other : {kUncounted, kDeaths, kRun, kHangs, kKillsOfBefore}) {
+    for (const std::string_view other :
+         {kUncounted, kDeaths, kRun, kHangs, kRollback, kUndone, kUnfit, kKillsOfBefore}) {
       if (words.next() == other) return;
     }
     events.push_back(parse_event(words));

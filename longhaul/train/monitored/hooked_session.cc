@@ -74,7 +74,8 @@ std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<con
     return results;
   } catch (...) {
     stop_requested_ = context.stop_requested();
-    lost_ = {session_, failed_step_of(std::current_exception())};
+    lost_.session = session_;
+    lost_.step = failed_step_of(std::current_exception());
     if (was_made_ && is_on_servers(*session_)) lost_.step.fate = StepFate::kCommitted;
     throw;
   }
@@ -102,7 +103,13 @@ std::vector<Tensor> HookedSession::run_with_hooks(SessionRunContext& context,
   }
   was_made_ = true;
   completes_next_ = false;
-  tell_hooks(context, results, options, metadata);
+  try {
+    tell_hooks(context, results, options, metadata);
+  } catch (...) {
+    lost_.results = std::move(results);
+    lost_.results.resize(context.original_args().fetches.size());
+    throw;
+  }
   return results;
 }
 

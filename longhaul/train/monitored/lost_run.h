@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "longhaul/base/error.h"
 #include "longhaul/session/session.h"
@@ -11,6 +12,7 @@ namespace longhaul {
 struct LostRun {
   std::shared_ptr<Session> session{};  // the lost one, perhaps closed; null: there is no such run
   FailedStep step{};
+  std::vector<Tensor> results{};  // of the caller's fetches, if the run was made and a hook has failed after it
 };
 
 // Whether the run's step was committed. If the error does not say so, the tasks are asked, for 10 s at most; they can

@@ -7,6 +7,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/divergence/divergence_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
@@ -207,8 +208,12 @@ void MonitoredSession::replace(std::exception_ptr cause) {
     stop_watching_for_hangs(options_.hooks);
     if (current_) note_interruption(options_.hooks, current_->session());
     close_lost(std::move(current_));
-    if (!restarts_.session_lost(message_of(cause), reported)) std::rethrow_exception(cause);
-    if (!restarts_.wait_for_next()) return;
+    if (is_rollback(cause)) {
+      if (stops_.should_stop()) return;
+    } else {
+      if (!restarts_.session_lost(message_of(cause), reported)) std::rethrow_exception(cause);
+      if (!restarts_.wait_for_next()) return;
+    }
     cause = try_to_create();
   }
 }
@@ -237,7 +242,7 @@ auto MonitoredSession::with_session(const Attempt& attempt) {
       cause = session.cause_of(std::current_exception());
       lost = session.lost_run();
     }
-    hook_stop_ |= session.stop_requested();
+    if (!is_rollback(cause)) hook_stop_ |= session.stop_requested();  // else the steps up to it are made again
     replace(cause);
     is_committed |= current_ && was_committed(lost);
   }
@@ -245,7 +250,16 @@ auto MonitoredSession::with_session(const Attempt& attempt) {
 
 std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
                                                proto::RunMetadata* metadata) {
-  return with_session([&](CoordinatedSession& session) { return session.run(args, feed_values, metadata); });
+  std::optional<std::vector<Tensor>> bad;  // of a run whose loss was bad, and whose step the model has not any more
+  return with_session([&](CoordinatedSession& session) {
+    if (bad) return *std::move(bad);
+    try {
+      return session.run(args, feed_values, metadata);
+    } catch (const RollBackError&) {
+      bad = session.lost_run().results;
+      throw;
+    }
+  });
 }
 
 std::vector<Tensor> MonitoredSession::run_fetches(const Feeds& feeds, const RunOptions& options,

@@ -63,6 +63,10 @@ struct MonitoredSessionOptions {
 // was committed, it is made again, and the log says so. (In run_step_fn() this holds for
 // StepContext::run_with_hooks().)
 //
+// If a DivergenceHook finds the loss of a run bad, the session is replaced as well, by one that restores the last good
+// checkpoint. That run is not repeated: it returns what it has computed, and the next one is made by the restored
+// model. (A step function is called again.)
+//
 // One thread at a time may call, but never from within a hook or a step function: these get what they need as
 // arguments. Other threads use the Session that is passed to hooks.
 class MonitoredSession {

@@ -6,6 +6,7 @@
 #include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/divergence_hook.h"
 #include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
@@ -70,7 +71,9 @@ class ChiefHooks {
         checkpoints_(checkpoint_interval(options)) {}
 
   SessionRunHooks list() const {
-    SessionRunHooks hooks = options_.chief_only_hooks;
+    SessionRunHooks hooks;
+    if (options_.failures.loss.valid()) hooks.push_back(divergence_hook());
+    hooks.insert(hooks.end(), options_.chief_only_hooks.begin(), options_.chief_only_hooks.end());
     if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
     if (takes_checkpoints(options_)) hooks.push_back(checkpoint_saver());
@@ -81,6 +84,19 @@ class ChiefHooks {
   }
 
  private:
+  std::shared_ptr<SessionRunHook> divergence_hook() const {
+    return std::make_shared<DivergenceHook>(
+        options_.failures.loss,
+        DivergenceHookOptions{
+            .divergence = options_.failures.divergence,
+            .tenure = tenure_,
+            .scaffold = scaffold_,
+            .search = {.files = options_.files,
+                       .directory = absolute_directory(options_.checkpoint_dir),
+                       .mirror = searched_mirror(options_.chief),
+                       .recovery = options_.chief.recovery},
+            .writer = hook_writer(nullptr, summary_dir_, options_.files, &options_.coordinator.clock())});
+  }
   std::shared_ptr<SessionRunHook> step_counter() const {
     return std::make_shared<StepCounterHook>(StepCounterHookOptions{.every_n_steps = options_.log_step_count_steps,
                                                                     .output_dir = summary_dir_,
@@ -197,6 +213,20 @@ void check_one_of(const char* secs, const char* steps, const TimerInterval& inte
   throw InvalidArgumentError(fmt::format("exactly one of {} and {} must be given, but both are", secs, steps));
 }
 
+void check_watched_loss(const MonitoredTrainingSessionOptions& options) {
+  if (!options.failures.loss.valid()) return;
+  check_divergence(options.failures.divergence);
+  if (!options.master.empty() && options.is_chief) {
+    throw UnimplementedError(
+        "FailureOptions::loss needs a model of this process (master \"\"), but master is " + options.master +
+        ": on servers, the other workers would go on with the bad model. There, a NanTensorHook ends the training");
+  }
+  if (!options.is_chief || keeps_journal(options)) return;
+  throw InvalidArgumentError(
+      "FailureOptions::loss is watched, but there is nothing to go back to: it needs checkpoints (checkpoint_dir), and "
+      "the journal (ChiefOptions::keep_journal and ChiefOptions::lock.lock)");
+}
+
 void check_numbers(const MonitoredTrainingSessionOptions& options) {
   const auto check = [](const char* option, const auto& value) {
     if (!value.has_value()) return;
@@ -224,6 +254,7 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
 
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
   check_numbers(options);
+  check_watched_loss(options);
   if (options.is_chief && options.checkpoint_dir.empty() && !options.chief.mirror.directory.empty()) {
     throw InvalidArgumentError("the mirror " + options.chief.mirror.directory +
                                " has nothing to mirror: set checkpoint_dir");

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/defaulted.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/divergence/divergence_options.h"
 #include "longhaul/train/hangs/hang_options.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/monitored/monitored_session.h"
@@ -18,6 +19,10 @@ struct FailureOptions {
   std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
   RestartOptions restart{};               // how often a lost session is replaced, and how soon
   HangOptions hang{};                     // when runs that do not go on are reported, or end the process
+  // The way back from bad losses, for a chief whose model is in its own process: a DivergenceHook watches this tensor,
+  // and the session is replaced by one that restores the last good checkpoint. Invalid: losses are not watched.
+  Output loss{};
+  DivergenceOptions divergence{};
 };
 
 // Of each pair of options in time and in steps, give at most one. kNone and 0 switch the feature off.
@@ -51,7 +56,8 @@ struct MonitoredTrainingSessionOptions {
 // checkpoints, one that watches for hangs, and the program's. A session of another process waits for the chief and has
 // only the program's hooks and that watch.
 // The graph must have a global step, which these hooks need. The chief's tenure begins and ends with the session.
-// InvalidArgumentError: the chief has a mirror, but no checkpoint_dir.
+// InvalidArgumentError: the chief has a mirror, but no checkpoint_dir; or losses are watched, and there is nothing to
+// go back to. UnimplementedError: losses are watched, and the model is on servers.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);
 
 // Calls `body` in such a session and closes it: MonitoredSession::monitor().

@@ -185,6 +185,10 @@ class Saver {
   void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
   // Keeps those of these checkpoints that are managed until a checkpoint of a later step is saved.
   void hold_checkpoints(const std::vector<std::string>& prefixes) { managed_.hold(prefixes); }
+  // From now on, the newest checkpoint that is at least so many steps before the last one is kept, too, even if
+  // max_to_keep is reached: one that the training can go back to if its last steps turn out bad
+  // (train/divergence/way_back.h).
+  void keep_behind(int64_t steps) { managed_.keep_behind(steps); }
 
   // A pinned checkpoint is not deleted, however old. After unpin(), the next save deletes it unless another rule keeps
   // it. NotFoundError: no such checkpoint. Both wait for a save under way.

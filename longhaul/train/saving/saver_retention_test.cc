@@ -1,3 +1,4 @@
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/train/saving/saver_fixture.h"
 
 namespace longhaul {
@@ -28,6 +29,40 @@ TEST_F(SaverRetentionTest, OnlyTheLastFewAreKept) {  // SA-70
   saver.save(*session, s1);
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s2, s1));
   EXPECT_FALSE(exists(s3));
+}
+
+TEST_F(SaverRetentionTest, TheNewestOfBeforeTheLastStepsStaysWhateverTheLimit) {
+  options.max_to_keep = 1;
+  options.keep_checkpoint_every_n_hours = 0;
+  Saver saver(options);
+  saver.keep_behind(10);
+  const auto kept_after = [&](int64_t step) {
+    saver.save(*session, path, step);
+    std::vector<int64_t> steps;
+    for (const std::string& prefix : saver.last_checkpoints()) steps.push_back(*split_step(prefix).step);
+    return steps;
+  };
+  EXPECT_THAT(kept_after(100), ElementsAre(100));
+  EXPECT_THAT(kept_after(104), ElementsAre(100, 104)) << "none is 10 steps old: the oldest becomes it";
+  EXPECT_THAT(kept_after(108), ElementsAre(100, 108));
+  EXPECT_THAT(kept_after(109), ElementsAre(100, 109));
+  EXPECT_THAT(kept_after(117), ElementsAre(100, 109, 117)) << "109 takes its place";
+  EXPECT_THAT(kept_after(118), ElementsAre(100, 109, 118));
+  EXPECT_THAT(kept_after(119), ElementsAre(109, 118, 119));
+  EXPECT_THAT(kept_after(129), ElementsAre(119, 129));
+  EXPECT_FALSE(exists(path + "-109"));
+}
+
+// Those that a rollback has passed over are listed before what it went back to.
+TEST_F(SaverRetentionTest, OneThatWasPassedOverIsNotTheOneToKeep) {
+  options.max_to_keep = 2;
+  options.keep_checkpoint_every_n_hours = 0;
+  Saver before(options), saver(options);
+  for (const int64_t step : {90, 80}) before.save(*session, path, step);
+  saver.recover_last_checkpoints(before.last_checkpoints());
+  saver.keep_behind(10);
+  for (const int64_t step : {85, 99, 101}) saver.save(*session, path, step);
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(path + "-85", path + "-99", path + "-101"));
 }
 
 TEST_F(SaverRetentionTest, WithoutALimitAllAreKeptAndNoneIsListed) {  // SA-72
