@@ -112,6 +112,15 @@ bool blocks(int64_t thread, int signal) {
   return false;
 }
 
+// Some code blocks all signals for a moment, such as pthread_create().
+bool keeps_blocking(int64_t thread, int signal) {
+  constexpr int kLooks = 20;
+  for (int i = 0; i < kLooks; ++i) {
+    if (!blocks(thread, signal)) return false;
+  }
+  return true;
+}
+
 timespec time_in(Seconds limit) {
   timespec at{};
   clock_gettime(CLOCK_MONOTONIC, &at);
@@ -132,10 +141,11 @@ bool is_posted(sem_t& written, Seconds limit) {
 
 // False: the time is over, and the question was taken back, or is left to a handler that does not end.
 bool is_answered(Question& asked, Seconds limit) {
-  if (is_posted(asked.written, limit)) return true;
+  const auto is_written = [&] { return asked.state.load(std::memory_order_acquire) == Question::kWritten; };
+  if (is_posted(asked.written, limit)) return is_written();
   int state = Question::kAsked;
   if (asked.state.compare_exchange_strong(state, Question::kIdle)) return false;
-  if (is_posted(asked.written, limit)) return true;
+  if (is_posted(asked.written, limit)) return is_written();
   question.store(nullptr);  // left to it
   return false;
 }
@@ -158,7 +168,7 @@ RawStack stack_of_thread(int64_t thread, Seconds limit) {
   MutexLock lock(asking());
   const int signal = stack_signal();
   if (signal == 0) return {.answer = Answer::kNoSignal};
-  if (blocks(thread, signal)) return {.answer = Answer::kBlocked};
+  if (keeps_blocking(thread, signal)) return {.answer = Answer::kBlocked};
   prepare_unwinder();
   if (question.load() == nullptr) question.store(new Question);
   Question& asked = *question.load();

@@ -68,7 +68,7 @@ void StepGate::enter_when_open(Seconds deadline, uint64_t step) {
 }
 
 void StepGate::wait_outside(Seconds deadline) {
-  const Waiting waiting("a snapshot that is being taken");
+  const longhaul::Waiting noted("a snapshot that is being taken");
   std::optional<Seconds> until;
   if (deadline.count() > 0) until = deadline;
   for (const auto& [id, lease] : leases_) until = std::min(until.value_or(lease.end), lease.end);

@@ -17,7 +17,8 @@
 namespace longhaul {
 namespace {
 
-constexpr Seconds kRecordTimeout{20};  // for what is written before the process ends
+constexpr Seconds kRecordTimeout{20};  // for the reports and the journal, before the process ends
+constexpr size_t kMostQueued = 2;      // reports behind one that hangs; there is always a place for the last of all
 constexpr Seconds kReportTimeout{5};   // for a report under way, at the end of the watch
 
 // No destructor is run, since what hangs may be waited for there.
@@ -38,7 +39,7 @@ struct HangWatch::State {
         training(std::move(with_training)),
         meter(with),
         reports(Clock::real(), {.thread = "lh-hang-report", .owner = "the watch for hangs", .jobs = "reports"},
-                {.most = 2, .most_idle = 0}) {
+                {.most = 1, .most_queued = kMostQueued + 1, .most_idle = 0}) {
     meter.begin(clock.now(), training.steps());
   }
 
@@ -48,7 +49,7 @@ struct HangWatch::State {
         case HangMeter::Finding::kNothing: break;
         case HangMeter::Finding::kHang: report(/*is_new=*/true); break;
         case HangMeter::Finding::kStillHangs: report(/*is_new=*/false); break;
-        case HangMeter::Finding::kOver: start([lasted = meter.lasted()] { report_end_of_hang(lasted); }); break;
+        case HangMeter::Finding::kOver: start_if_room([lasted = meter.lasted()] { report_end_of_hang(lasted); }); break;
         case HangMeter::Finding::kTooLong: return end();
       }
     }
@@ -72,7 +73,11 @@ struct HangWatch::State {
   }
 
   void report(bool is_new) {
-    start([hang = seen(is_new), records = training.records] { report_hang(hang, records); });
+    start_if_room([hang = seen(is_new), records = training.records] { report_hang(hang, records); });
+  }
+
+  void start_if_room(JobThreads::Job job) {
+    if (reports.busy() <= kMostQueued) start(std::move(job));
   }
 
   // False: there is no thread for it.
