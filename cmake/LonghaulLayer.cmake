@@ -50,18 +50,20 @@ set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/file
     checkpoint/retention train/saved_state)
 set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory
     checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
-set(LONGHAUL_ARROWS_train/tenure base io proto events graph checkpoint/files train/coordination train/signals
-    train/journal train/reporting train/saving train/checkpointing)
+set(LONGHAUL_ARROWS_train/status base io credentials events status train/coordination train/journal train/saving
+    train/checkpointing)
+set(LONGHAUL_ARROWS_train/tenure base io proto events status graph checkpoint/files train/coordination train/signals
+    train/journal train/reporting train/saving train/checkpointing train/status)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)
 set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
     train/saving train/tenure train/recovery)
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
-    train/journal train/onlookers train/reporting train/input train/saving train/checkpointing train/tenure
-    train/recovery train/sessions)
+    train/journal train/onlookers train/reporting train/input train/saving train/checkpointing train/status
+    train/tenure train/recovery train/sessions)
 set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/input
     train/checkpointing train/tenure train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
-    train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
+    train/journal train/reporting train/input train/saving train/checkpointing train/status train/tenure train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
 set(LONGHAUL_ARROWS_cluster/security base credentials cluster/spec)

@@ -10,6 +10,7 @@
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/status_hook.h"
 #include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
@@ -114,6 +115,7 @@ std::optional<UnsavedSteps> count_unsaved_steps(const SessionRunHooks& hooks, Se
 void note_interruption(const SessionRunHooks& hooks, Session& session) {
   for (const auto& hook : hooks) {
     if (auto* journal = dynamic_cast<JournalHook*>(hook.get())) journal->interrupted(session);
+    if (auto* status = dynamic_cast<StatusHook*>(hook.get())) status->interrupted();
   }
 }
 

@@ -7,6 +7,7 @@
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/status_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
 #include "longhaul/train/tenure/chief_tenure.h"
@@ -154,6 +155,20 @@ std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& 
                          .clock = &options.coordinator.clock()});
 }
 
+// Called after all others, which see the run before it is told.
+void add_status_hook(SessionRunHooks& hooks, const MonitoredTrainingSessionOptions& options,
+                     const ChiefTenure& tenure) {
+  if (!tenure.status()) return;
+  StatusHookOptions made{.status = tenure.status(), .coordinator = options.coordinator};
+  if (options.is_chief) {
+    made.summary_dir = absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir);
+  }
+  for (const auto& hook : hooks) {
+    if (auto ends = std::dynamic_pointer_cast<StopAtStepHook>(hook)) made.ends_by.push_back(std::move(ends));
+  }
+  hooks.push_back(std::make_shared<StatusHook>(std::move(made)));
+}
+
 MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options) {
   const std::shared_ptr<ChiefTenure> tenure = make_tenure(options);
   const auto scaffold =
@@ -168,6 +183,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
                                .preemption = options.chief.preemption,
                                .tenure = tenure};
   if (options.is_chief) made.hooks = ChiefHooks(options, scaffold, tenure).list();
+  add_status_hook(made.hooks, options, *tenure);
   return made;
 }
 
