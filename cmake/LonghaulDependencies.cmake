@@ -16,6 +16,7 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(gRPC CONFIG REQUIRED)
 find_package(nlohmann_json REQUIRED)  # headers alone: nothing is linked
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET GLOBAL libisal)
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET GLOBAL cpp-httplib)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET GLOBAL liburing)
 pkg_check_modules(DW REQUIRED IMPORTED_TARGET GLOBAL libdw)
 

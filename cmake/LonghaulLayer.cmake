@@ -19,6 +19,8 @@ set(LONGHAUL_ARROWS_tensor base)
 set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_stacks base)
 set(LONGHAUL_ARROWS_proto base)
+set(LONGHAUL_ARROWS_credentials base)
+set(LONGHAUL_ARROWS_status base)
 set(LONGHAUL_ARROWS_data base tensor)
 set(LONGHAUL_ARROWS_media base tensor)
 set(LONGHAUL_ARROWS_events base tensor io proto media)
@@ -50,23 +52,26 @@ set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/file
     checkpoint/retention train/saved_state)
 set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory
     checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
-set(LONGHAUL_ARROWS_train/tenure base io proto events graph checkpoint/files train/coordination train/signals
-    train/journal train/reporting train/saving train/checkpointing)
+set(LONGHAUL_ARROWS_train/status base io credentials events status train/coordination train/journal train/saving
+    train/checkpointing)
+set(LONGHAUL_ARROWS_train/tenure base io proto events status graph checkpoint/files train/coordination train/signals
+    train/journal train/reporting train/saving train/checkpointing train/status)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)
 set(LONGHAUL_ARROWS_train/divergence base events graph ops session checkpoint/files train/journal train/recovery)
 set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
     train/saving train/tenure train/recovery)
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
     train/journal train/hangs train/onlookers train/reporting train/input train/saving train/checkpointing
-    train/tenure train/recovery train/divergence train/sessions)
+    train/status train/tenure train/recovery train/divergence train/sessions)
 set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/hangs
     train/input train/checkpointing train/tenure train/divergence train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
-    train/journal train/hangs train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
+    train/journal train/hangs train/reporting train/input train/saving train/checkpointing train/status train/tenure
+    train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
-set(LONGHAUL_ARROWS_cluster/security base cluster/spec)
-set(LONGHAUL_ARROWS_cluster/certificates base io cluster/spec cluster/security)
+set(LONGHAUL_ARROWS_cluster/security base credentials cluster/spec)
+set(LONGHAUL_ARROWS_cluster/certificates base io credentials cluster/spec cluster/security)
 set(LONGHAUL_ARROWS_cluster/transport base tensor io proto)
 set(LONGHAUL_ARROWS_cluster/simulation base cluster/transport)
 set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
@@ -77,7 +82,7 @@ set(LONGHAUL_ARROWS_cluster/master base proto session placement cluster/transpor
 set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport)
 set(LONGHAUL_ARROWS_cluster/server base proto session runtime cluster/spec cluster/transport cluster/worker
     cluster/master)
-set(LONGHAUL_ARROWS_grpc/transport base io proto cluster/security cluster/transport)
+set(LONGHAUL_ARROWS_grpc/transport base io proto credentials cluster/security cluster/transport)
 set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals cluster/spec cluster/security
     cluster/transport cluster/master cluster/wire cluster/server grpc/transport)
 set(LONGHAUL_ARROWS_launch base cluster/spec)

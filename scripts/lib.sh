@@ -15,7 +15,7 @@ readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config
   libtorch-dev libopenblas-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libisal-dev liburing-dev
   libdw-dev zlib1g-dev libpng-dev libjpeg-dev libssl-dev libgrpc++-dev protobuf-compiler-grpc
-  libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
+  libspdlog-dev libfmt-dev libcli11-dev libcpp-httplib-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
 readonly DATA_PACKAGES=(dataset-fashion-mnist)
 readonly TEST_PACKAGES=(clang clang-format-19 iproute2)
 

@@ -39,6 +39,7 @@ measure() {
           "an order of examples: as a loader, as an operation, and without either")
       except("security limits frames", "who may call, how long, and how much: of a server, its port and its lines")
       except("directory", "each another directory")
+      except("address", "each where something else listens")
       except("max_bytes_per_second", "two limits, of a saver and of a mirror, each with what writes for it")
     }
     function complain(line, what) {

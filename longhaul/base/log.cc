@@ -11,6 +11,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/excerpt.h"
+#include "longhaul/base/log_tail.h"
 #include "longhaul/base/mutex.h"
 
 namespace longhaul {
@@ -116,6 +117,7 @@ LogSink set_log_sink(LogSink sink) {
 }
 
 void log_message(LogLevel level, const std::string& message) {
+  note_in_log_tails(level, message);
   Log& log = the_log();
   if (is_in_sink) return log.to_stderr(level, message);
   MutexLock lock(log.mutex);

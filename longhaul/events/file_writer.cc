@@ -6,6 +6,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/events/scalar_watch.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/io/lock/directory_lock.h"
@@ -58,11 +59,13 @@ FileWriter::FileWriter(std::string_view logdir, const proto::GraphDef& graph, co
 }
 
 void FileWriter::add_summary(const proto::Summary& summary, int64_t global_step) {
+  tell_scalar_watches(logdir_, summary, global_step);
   add(EventField::kSummary, has_metadata(summary) ? without_known_metadata(summary) : summary.SerializeAsString(),
       global_step);
 }
 
 void FileWriter::add_summary(std::string_view serialized_summary, int64_t global_step) {
+  tell_scalar_watches(logdir_, serialized_summary, global_step);
   if (!has_metadata(serialized_summary)) return add(EventField::kSummary, serialized_summary, global_step);
   add(EventField::kSummary, without_known_metadata(parse_summary(serialized_summary)), global_step);
 }
@@ -77,6 +80,7 @@ std::string FileWriter::without_known_metadata(proto::Summary summary) {
 }
 
 void FileWriter::add_scalar(std::string_view tag, float value, int64_t global_step) {
+  tell_scalar_watches(logdir_, tag, value, global_step);
   constexpr size_t kUsualTag = 256;
   if (tag.size() <= kUsualTag) {
     char record[kScalarRecordOverhead + kUsualTag];
@@ -89,6 +93,7 @@ void FileWriter::add_scalar(std::string_view tag, float value, int64_t global_st
 }
 
 void FileWriter::add_event(const proto::Event& event) {
+  if (event.has_summary()) tell_scalar_watches(logdir_, event.summary(), event.step());
   std::string record;
   append_record(record, event.SerializeAsString());
   add_record(record);

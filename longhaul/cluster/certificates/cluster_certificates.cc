@@ -10,10 +10,10 @@
 #include "longhaul/cluster/certificates/certificate.h"
 #include "longhaul/cluster/certificates/credential_writer.h"
 #include "longhaul/cluster/security/pem_check.h"
-#include "longhaul/cluster/security/private_file.h"
 #include "longhaul/cluster/security/transport_security.h"
 #include "longhaul/cluster/spec/task_address.h"
 #include "longhaul/cluster/spec/task_name.h"
+#include "longhaul/credentials/private_file.h"
 #include "longhaul/io/files/file.h"
 
 namespace longhaul {

@@ -8,10 +8,10 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/security/pem_check.h"
-#include "longhaul/cluster/security/private_file.h"
-#include "longhaul/cluster/security/token_file.h"
 #include "longhaul/cluster/spec/task_address.h"
 #include "longhaul/cluster/spec/task_name.h"
+#include "longhaul/credentials/private_file.h"
+#include "longhaul/credentials/token_file.h"
 
 namespace longhaul {
 namespace {

@@ -50,6 +50,7 @@ int SaveAttempts::succeeded(const std::string& prefix) {
   away_in_a_row_ = 0;
   status_.last_prefix = prefix;
   status_.last_success_time = options_.clock->wall_time();
+  ++status_.successes;
   return std::exchange(status_.consecutive_failures, 0);
 }
 
@@ -65,6 +66,7 @@ int SaveAttempts::failed(const std::exception_ptr& error) {
   status_.last_error = message_of(error);
   status_.last_failure_time = options_.clock->wall_time();
   ++status_.consecutive_failures;
+  ++status_.failures;
   retry_at_ = (options_.clock->now() + wait_after(status_.consecutive_failures)).count();
   return status_.consecutive_failures;
 }

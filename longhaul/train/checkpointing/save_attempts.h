@@ -36,6 +36,7 @@ struct SaveStatus {
   double last_failure_time = 0;
   std::string last_prefix;  // of the last success; empty: none
   double last_success_time = 0;
+  int64_t successes = 0, failures = 0;  // in all
 };
 
 // Handles failed saves: it counts them and schedules retries, while training continues, until too many fail in a row.

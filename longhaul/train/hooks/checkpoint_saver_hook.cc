@@ -117,7 +117,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 void CheckpointSaverHook::after_create_session(Session& session, const Coordinator& coord) {
   stops_ = coord;
   const int64_t step = step_.now(session);
-  notices_.begin(session);
+  notices_.begin(session, options_.tenure ? options_.tenure->status() : nullptr, *stops_);
   if (!start_step_) start_step_ = step;
   Saver& saver = this->saver(session.graph());
   if (!graph_is_written_) write_graph_everywhere(session.graph(), directory_, *options_.files, writer_, saver);

@@ -24,6 +24,8 @@ class StopAtStepHook : public SessionRunHook {
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
 
+  std::optional<int64_t> last_step() const { return last_step_; }  // nullopt: not known before the first session
+
  private:
   const StopAtStepHookOptions options_;
   std::optional<int64_t> last_step_;

@@ -12,6 +12,7 @@
 #include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/status_hook.h"
 #include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
@@ -122,6 +123,7 @@ void stop_watching_for_hangs(const SessionRunHooks& hooks) {
 void note_interruption(const SessionRunHooks& hooks, Session& session) {
   for (const auto& hook : hooks) {
     if (auto* journal = dynamic_cast<JournalHook*>(hook.get())) journal->interrupted(session);
+    if (auto* status = dynamic_cast<StatusHook*>(hook.get())) status->interrupted();
   }
 }
 

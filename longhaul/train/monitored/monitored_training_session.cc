@@ -9,6 +9,7 @@
 #include "longhaul/train/hooks/divergence_hook.h"
 #include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/status_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
 #include "longhaul/train/tenure/chief_tenure.h"
@@ -185,6 +186,20 @@ std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& 
                          .clock = &options.coordinator.clock()});
 }
 
+// Called after all others, which see the run before it is told.
+void add_status_hook(SessionRunHooks& hooks, const MonitoredTrainingSessionOptions& options,
+                     const ChiefTenure& tenure) {
+  if (!tenure.status()) return;
+  StatusHookOptions made{.status = tenure.status(), .coordinator = options.coordinator};
+  if (options.is_chief) {
+    made.summary_dir = absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir);
+  }
+  for (const auto& hook : hooks) {
+    if (auto ends = std::dynamic_pointer_cast<StopAtStepHook>(hook)) made.ends_by.push_back(std::move(ends));
+  }
+  hooks.push_back(std::make_shared<StatusHook>(std::move(made)));
+}
+
 MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options) {
   const std::shared_ptr<ChiefTenure> tenure = make_tenure(options);
   const auto scaffold =
@@ -204,6 +219,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
     made.hooks.push_back(std::make_shared<HangWatchHook>(
         HangWatchHookOptions{.hang = options.failures.hang, .clock = &options.coordinator.clock()}));
   }
+  add_status_hook(made.hooks, options, *tenure);
   return made;
 }
 

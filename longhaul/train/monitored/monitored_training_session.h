@@ -45,7 +45,7 @@ struct MonitoredTrainingSessionOptions {
   std::string summary_dir{};            // empty: checkpoint_dir
 
   // Longhaul's own; TensorFlow's names end here.
-  ChiefOptions chief{};  // without checkpoints only its preemption is used
+  ChiefOptions chief{};  // without checkpoints only its preemption and its status page are used
   FailureOptions failures{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends training (StopSignals); its clock measures all times

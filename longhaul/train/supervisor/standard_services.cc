@@ -2,6 +2,7 @@
 
 #include "longhaul/train/signals/stop_budget.h"
 #include "longhaul/train/supervisor/journal_service.h"
+#include "longhaul/train/supervisor/status_services.h"
 
 namespace longhaul {
 
@@ -32,6 +33,7 @@ std::vector<std::shared_ptr<LooperThread>> StandardServices::make() const {
   if (context_->saver && options_.preemption != nullptr) {
     services.push_back(std::make_shared<PreemptionService>(context_, *options_.preemption));
   }
+  if (context_->saver && context_->status) services.push_back(std::make_shared<PageSaveService>(context_));
   if (context_->saver) {
     if (StopNoticing* const noticing = context_->session->capabilities().stop_noticing)
       services.push_back(std::make_shared<StopNoticeService>(context_, *noticing));

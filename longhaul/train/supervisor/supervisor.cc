@@ -11,6 +11,8 @@
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/status/run_status.h"
+#include "longhaul/train/supervisor/status_services.h"
 #include "longhaul/train/supervisor/supervised_training.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
 
@@ -54,6 +56,19 @@ void begin_tenure(ChiefTenure& tenure, const Coordinator& coord) {
 void watch_for_hangs(SupervisedTraining& training, const std::shared_ptr<Session>& session,
                      const SupervisorOptions& options, const ChiefTenure& tenure, const TrainingEvents& events) {
   training.watch_for_hangs(session, options.services.hang, *options.clock, {tenure.journal(), events.writer()});
+}
+
+// Does nothing without a page.
+void tell_status(const std::shared_ptr<RunStatus>& status, const Coordinator& coord, const FileWriter* writer) {
+  if (!status) return;
+  status->stopped_by(coord);
+  if (writer != nullptr) status->follow_scalars(writer->logdir());
+}
+
+void follow_steps(const std::shared_ptr<RunStatus>& status, const Coordinator& coord,
+                  const std::shared_ptr<Session>& session, const Output& global_step) {
+  if (!status || !global_step.valid()) return;
+  std::make_shared<StepLookService>(coord, session, global_step, status)->start();
 }
 
 std::optional<UnsavedSteps> warn_of_unsaved_steps(const SupervisedTraining* training, const ChiefTenure& tenure,
@@ -203,12 +218,14 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
   if (options_.chief.preemption == nullptr) Preemption::warn_of_unused();
   begin_tenure(tenure_, coord_);
   events_.begin();
+  tell_status(tenure_.status(), coord_, events_.writer().get());
   tenure_.limit_waits_for_events(events_.writer());
   std::shared_ptr<Session> session =
       is_chief() ? prepare_as_chief(options)
                  : session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
   note_session(session);
   tenure_.recovered(restored_from(), session_manager_->found_model());
+  follow_steps(tenure_.status(), coord_, session, global_step());
   if (!options.start_standard_services) {
     if (tenure_.journal()) tenure_.journal()->training(std::nullopt);
     return session;
@@ -266,7 +283,8 @@ ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) con
           .saves = saves_,
           .chooses_interval = options_.save_model_secs.is_auto(),
           .journal = tenure_.journal(),
-          .deadline = tenure_.budget().deadline()};
+          .deadline = tenure_.budget().deadline(),
+          .status = tenure_.status()};
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {

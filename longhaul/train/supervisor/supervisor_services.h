@@ -17,6 +17,7 @@
 namespace longhaul {
 
 class RunJournal;
+class RunStatus;
 
 // The state that the services of one session share. Each service holds a reference, so one that outlives the grace
 // period still finds everything in place.
@@ -34,6 +35,7 @@ struct ServiceContext {
   bool chooses_interval = false;        // kAuto: save_model_secs is only the initial value
   std::shared_ptr<RunJournal> journal;  // may be null
   const Deadline* deadline = nullptr;   // of a preemption, and outlives the threads; nullptr: there is none
+  std::shared_ptr<RunStatus> status;    // whose requests for checkpoints are served; null: there is no page
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);

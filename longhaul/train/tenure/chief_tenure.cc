@@ -16,6 +16,7 @@
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/signals/stop_signals.h"
+#include "longhaul/train/status/status_page.h"
 
 namespace longhaul {
 namespace {
@@ -55,13 +56,30 @@ void warn_of_lost_steps(const RunHistory& history, const std::string& restored) 
               reached - *from, reached, place);
 }
 
+// Null: there is none.
+std::unique_ptr<StatusPage> make_page(const ChiefTenureOptions& options) {
+  const ChiefOptions& chief = options.chief;
+  if (chief.status.address.empty()) return nullptr;
+  return std::make_unique<StatusPage>(
+      RunStatusOptions{.page = chief.status,
+                       .directory = options.directory,
+                       .saves = options.saves,
+                       .mirror_saves = chief.mirror.directory.empty() ? nullptr : chief.mirror.attempts,
+                       .files = options.files,
+                       .clock = options.clock},
+      "chief.status");
+}
+
 }  // namespace
 
 MirrorSearchOptions searched_mirror(const ChiefOptions& options) {
   return {options.mirror.directory, options.mirror.start_timeout};
 }
 
-ChiefTenure::ChiefTenure(ChiefTenureOptions options) : options_(with_absolute_paths(std::move(options))) {
+ChiefTenure::ChiefTenure(ChiefTenureOptions options)
+    : options_(with_absolute_paths(std::move(options))),
+      page_(make_page(options_)),
+      status_(page_ ? page_->status() : nullptr) {
   check_mirror(options_.chief.mirror, options_.directory);
 }
 
@@ -79,7 +97,11 @@ void ChiefTenure::take() {
 
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
   note_unhandled_signals();
-  if (lock_ || !locks()) return;
+  if (!lock_ && locks()) begin_locked(std::move(on_lost));
+  begin_page();
+}
+
+void ChiefTenure::begin_locked(std::function<void(const std::exception_ptr&)> on_lost) {
   is_refused_ = true;
   check_lock(options_.chief.lock, "chief.lock");
   if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
@@ -114,6 +136,12 @@ void ChiefTenure::begin_journal() {
   journal_->begin();
 }
 
+void ChiefTenure::begin_page() {
+  if (!page_ || page_->is_served()) return;
+  status_->begins(journal_);
+  page_->begin();
+}
+
 void ChiefTenure::note_unhandled_signals() {
   if (options_.directory.empty() || std::exchange(has_noted_signals_, true) || !is_ended_by_sigterm()) return;
   log_info("no StopSignals or Preemption: SIGTERM ends this process without a checkpoint");
@@ -128,6 +156,7 @@ std::optional<std::string> ChiefTenure::skip_reason(const std::string& prefix) {
 }
 
 void ChiefTenure::recovered(const std::string& prefix, bool was_there) {
+  if (status_) status_->recovered(prefix);
   if (!journal_) return;
   if (was_there) return journal_->found();
   warn_of_lost_steps(journal_->history(), prefix);
@@ -140,6 +169,7 @@ void ChiefTenure::failed(const std::exception_ptr& error) {
 }
 
 void ChiefTenure::mirror_saves_of(Saver& saver) {
+  if (status_) status_->follow_saves(saver);
   if (options_.directory.empty() || options_.chief.mirror.directory.empty()) return;
   if (!mirror_) {
     mirror_ =
@@ -174,6 +204,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
     if (body) end.step(what, [&] { body(); });
   };
   std::optional<UnsavedSteps> unsaved;
+  if (status_) status_->ends();
   if (!end.error()) step("the hooks", front_end.hooks);
   step("the threads", front_end.threads);
   if (!end.error() && front_end.last_checkpoint) {
@@ -192,6 +223,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   step("the session", front_end.session);
   end.step("the journal", [&] { close_journal(end.error(), unsaved); });
   end.step("the lock", [&] { lock_.reset(); });
+  if (page_) end.step("the status page", [&] { page_->end(); });
   is_taken_ = false;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/status/status_options.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/coordination/chief_lock.h"
@@ -19,6 +20,8 @@
 namespace longhaul {
 
 class RunJournal;
+class RunStatus;
+class StatusPage;
 class Teardown;
 
 // How a chief uses its directory, for Supervisor and MonitoredSession alike.
@@ -40,6 +43,10 @@ struct ChiefOptions {
   // A second directory for the checkpoints, with its own retention, which a restart searches too
   // (train/checkpointing/checkpoint_mirror.h). If `mirror.directory` is empty, nothing is mirrored.
   MirrorOptions mirror{};
+
+  // A page about the run that this process serves, with metrics and probes (docs/guide/status_page.md), also where it
+  // is not the chief; without an address, none.
+  StatusOptions status{};
 
   // Stops training when a scheduler asks for it, with a final checkpoint if there is time for one, and takes
   // checkpoints on demand (train/signals/preemption.h); nullptr: none.
@@ -81,7 +88,8 @@ struct TrainingEnd {
 // One thread at a time may call. The journal may be used from any thread, and may outlive the tenure.
 class ChiefTenure {
  public:
-  // InvalidArgumentError: the mirror is the directory itself.
+  // InvalidArgumentError: the mirror is the directory itself; the status page's options are wrong, or others could read
+  // it without a token. Errors of the file with the token.
   explicit ChiefTenure(ChiefTenureOptions options);
 
   // If end() was not called, ends the tenure as that of an aborted run.
@@ -120,6 +128,8 @@ class ChiefTenure {
   void mirror_saves_of(Saver& saver);
 
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
+  // What the status page tells; null: there is no page.
+  const std::shared_ptr<RunStatus>& status() const { return status_; }
   StopBudget budget() const { return options_.chief.preemption; }
 
   // Limits how much of a preemption's time goes to waits for an event file whose file system hangs, until end() has
@@ -140,13 +150,15 @@ class ChiefTenure {
   //   5. the last checkpoint is copied to the mirror, within its timeout and half of what a preemption leaves
   //   6. the session is closed; it waits for its runs for half of what a preemption leaves
   //   7. the journal records the outcome, and is closed
-  //   8. the directory is unlocked; until then, no other chief writes there
+  //   8. the directory is unlocked; until then, no other chief writes there. The status page ends
   // A second call ends only the front end's parts.
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
  private:
   void lock_directory(std::function<void(const std::exception_ptr&)> on_lost);
+  void begin_locked(std::function<void(const std::exception_ptr&)> on_lost);
   void begin_journal();
+  void begin_page();
   void add_event_limit(std::shared_ptr<FileWriter> writer);
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
@@ -169,6 +181,8 @@ class ChiefTenure {
   std::shared_ptr<CheckpointMirror> mirror_;        // null: over, or without
   std::shared_ptr<const SavedCallback> mirroring_;  // passes saved checkpoints to the mirror
   std::vector<EventLimit> event_limits_;            // one for each event file
+  std::unique_ptr<StatusPage> page_;                // null, and so is the next one: none
+  std::shared_ptr<RunStatus> status_;
 };
 
 }  // namespace longhaul

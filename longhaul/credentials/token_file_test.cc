@@ -1,4 +1,4 @@
-#include "longhaul/cluster/security/token_file.h"
+#include "longhaul/credentials/token_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/security/private_file.h"
+#include "longhaul/credentials/private_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

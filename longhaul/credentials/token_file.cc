@@ -1,4 +1,4 @@
-#include "longhaul/cluster/security/token_file.h"
+#include "longhaul/credentials/token_file.h"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -8,7 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
-#include "longhaul/cluster/security/private_file.h"
+#include "longhaul/credentials/private_file.h"
 
 namespace longhaul {
 namespace {

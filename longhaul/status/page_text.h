@@ -1,0 +1,8 @@
+#pragma once
+
+namespace longhaul {
+
+// The page: it loads nothing from elsewhere, and shows /status.json and /curves.json, whose texts it inserts as text.
+extern const char kPageHtml[], kPageScript[], kPageStyle[];
+
+}  // namespace longhaul

@@ -1,0 +1,113 @@
+#include "longhaul/status/status_access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "longhaul/base/excerpt.h"
+#include "longhaul/status/listen_address.h"
+
+namespace longhaul {
+namespace {
+
+char lower_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::string lower_text(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), lower_letter);
+  return text;
+}
+
+// "[::1]:8080" is "[::1]", "trainer.example.org.:80" is "trainer.example.org".
+std::string host_alone(const std::string& header) {
+  const size_t bracket = header.rfind(']');
+  const size_t colon = header.rfind(':');
+  std::string host = header;
+  if (colon != header.npos && (bracket == header.npos || colon > bracket)) host = header.substr(0, colon);
+  if (host.ends_with('.')) host.pop_back();
+  return lower_text(host);
+}
+
+// Letters that are none of Base64 end it.
+std::string decode_base64(std::string_view text) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string decoded;
+  uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const size_t value = kLetters.find(c);
+    if (value == kLetters.npos) break;
+    bits = bits << 6 | static_cast<uint32_t>(value);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    decoded += static_cast<char>(bits >> count & 0xff);
+  }
+  return decoded;
+}
+
+bool begins_with_word(std::string_view text, std::string_view word) {
+  return text.size() > word.size() && text[word.size()] == ' ' &&
+         std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) { return a == lower_letter(b); });
+}
+
+}  // namespace
+
+HttpReply text_reply(int status, std::string text) {
+  return {.status = status, .body = std::make_shared<const std::string>(std::move(text))};
+}
+
+std::string token_of(std::string_view authorization) {
+  if (begins_with_word(authorization, "bearer")) return std::string(authorization.substr(7));
+  if (!begins_with_word(authorization, "basic")) return "";
+  const std::string both = decode_base64(authorization.substr(6));
+  const size_t colon = both.find(':');
+  return colon == both.npos ? "" : both.substr(colon + 1);
+}
+
+StatusAccess::StatusAccess(bool is_loopback, std::vector<std::string> allowed_hosts,
+                           std::function<bool(std::string_view)> accepts)
+    : is_loopback_(is_loopback), allowed_hosts_(std::move(allowed_hosts)), accepts_(std::move(accepts)) {}
+
+// A web site can make its own name lead to this machine (DNS rebinding), but not an address of digits.
+bool StatusAccess::is_known_host(const std::string& host) const {
+  const std::string name = host_alone(host);
+  if (name == "localhost" || is_numeric_host(name)) return true;
+  return std::any_of(allowed_hosts_.begin(), allowed_hosts_.end(),
+                     [&](const std::string& allowed) { return lower_text(allowed) == name; });
+}
+
+std::optional<HttpReply> StatusAccess::refusal_of_token(const HttpRequest& request) const {
+  if (!accepts_) {
+    return text_reply(403, "This needs a token, and the program has none: set StatusOptions::token_file.\n");
+  }
+  const std::string token = token_of(request.authorization);
+  if (!token.empty() && accepts_(token)) return std::nullopt;
+  return text_reply(401,
+                    "This needs the token of StatusOptions::token_file: curl -H \"Authorization: Bearer $TOKEN\", "
+                    "or in a browser as the password, with any name.\n");
+}
+
+std::optional<HttpReply> StatusAccess::refusal(const HttpRequest& request, HttpAccess access) const {
+  if (access == HttpAccess::kProbe) return std::nullopt;
+  if (!is_known_host(request.host)) {
+    return text_reply(421, fmt::format("The host \"{}\" is not known: use the address in digits, or add the name to "
+                                       "StatusOptions::allowed_hosts.\n",
+                                       excerpt(request.host)));
+  }
+  if (access == HttpAccess::kMetric || (access == HttpAccess::kRead && is_loopback_)) return std::nullopt;
+  // A browser sends a password that it knows with the forms of other sites, too.
+  if (access == HttpAccess::kChange) {
+    const bool is_foreign = !request.origin.empty() && request.origin != "http://" + request.host &&
+                            request.origin != "https://" + request.host;
+    const bool is_cross =
+        !request.fetch_site.empty() && request.fetch_site != "same-origin" && request.fetch_site != "none";
+    if (is_foreign || is_cross) return text_reply(403, "Another web site may not do this.\n");
+  }
+  return refusal_of_token(request);
+}
+
+}  // namespace longhaul
