@@ -52,8 +52,8 @@ set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/file
     checkpoint/retention train/saved_state)
 set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory
     checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
-set(LONGHAUL_ARROWS_train/status base io credentials events status train/coordination train/journal train/saving
-    train/checkpointing)
+set(LONGHAUL_ARROWS_train/status base io stacks credentials events status train/coordination train/journal
+    train/saving train/checkpointing)
 set(LONGHAUL_ARROWS_train/tenure base io proto events status graph checkpoint/files train/coordination train/signals
     train/journal train/reporting train/saving train/checkpointing train/status)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)

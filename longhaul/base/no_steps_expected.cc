@@ -24,23 +24,26 @@ Expectations& expectations() {
 // NaN is no time.
 NoStepsExpected::NoStepsExpected(Seconds at_most)
     : until_(Clock::real().now() + (at_most > Seconds{0} ? at_most : Seconds{0})) {
-  MutexLock lock(expectations().mutex);
-  expectations().ends.push_back(until_);
+  Expectations& all = expectations();
+  MutexLock lock(all.mutex);
+  all.ends.push_back(until_);
 }
 
 NoStepsExpected::~NoStepsExpected() {
   const bool is_in_time = Clock::real().now() < until_;
-  MutexLock lock(expectations().mutex);
-  std::vector<Seconds>& ends = expectations().ends;
-  ends.erase(std::find(ends.begin(), ends.end(), until_));
-  if (is_in_time) ++expectations().ended;
+  Expectations& all = expectations();
+  MutexLock lock(all.mutex);
+  all.ends.erase(std::find(all.ends.begin(), all.ends.end(), until_));
+  if (is_in_time) ++all.ended;
 }
 
 NoStepsExpected::State NoStepsExpected::state() {
   const Seconds now = Clock::real().now();
-  MutexLock lock(expectations().mutex);
-  const std::vector<Seconds>& ends = expectations().ends;
-  return {std::any_of(ends.begin(), ends.end(), [now](Seconds end) { return now < end; }), expectations().ended};
+  Expectations& all = expectations();
+  MutexLock lock(all.mutex);
+  State state{.ended = all.ended};
+  for (const Seconds end : all.ends) state.now |= now < end;
+  return state;
 }
 
 }  // namespace longhaul

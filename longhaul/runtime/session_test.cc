@@ -235,10 +235,13 @@ TEST_F(SessionTest, KnowsOfAStepUnderWay) {
   read.begin(session);
   EXPECT_FALSE(steps.is_step_under_way()) << "that one writes nothing";
   read.let_it_end();
+  const uint64_t before = steps.steps_ended();
   step.begin(session, train);
   EXPECT_TRUE(steps.is_step_under_way());
+  EXPECT_EQ(steps.steps_ended(), before);
   step.let_it_end();
   EXPECT_FALSE(steps.is_step_under_way());
+  EXPECT_EQ(steps.steps_ended(), before + 1);
 }
 
 TEST_F(SessionTest, SeesAllStepsUnlessOthersShareItsVariables) {

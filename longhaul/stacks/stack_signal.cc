@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "longhaul/base/above_stdio.h"
+#include "longhaul/base/clock.h"
 
 namespace longhaul {
 namespace {
@@ -114,10 +115,11 @@ bool blocks(int64_t thread, int signal) {
 
 // Some code blocks all signals for a moment, such as pthread_create().
 bool keeps_blocking(int64_t thread, int signal) {
-  constexpr int kLooks = 20;
-  for (int i = 0; i < kLooks; ++i) {
+  constexpr Seconds kMoment{0.005};
+  const Seconds end = Clock::real().now() + kMoment;
+  do {
     if (!blocks(thread, signal)) return false;
-  }
+  } while (Clock::real().now() < end);
   return true;
 }
 

@@ -22,8 +22,8 @@ struct RawStack {
 
 // Has another thread of this process say where it is: by a real-time signal that nobody else has a handler for, whose
 // handler takes the stack (libgcc's unwinder), and does nothing else: no memory, no locks, and what a system call was
-// doing continues (SA_RESTART), except in those few that always end by a signal (EINTR), such as poll() and
-// nanosleep().
+// doing continues (SA_RESTART), except in those few that always end by a signal (EINTR), such as poll(), nanosleep(),
+// and calls of a socket with a time limit.
 //
 // The handler stays: a signal that a thread gets late, after it has left the kernel, must find one. Any thread may
 // call, one after the other.

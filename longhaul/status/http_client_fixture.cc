@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -38,6 +39,7 @@ bool RawClient::send(const std::string& text) {
   size_t sent = 0;
   while (sent < text.size()) {
     const ssize_t count = ::send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;  // /stacks interrupts all threads, and a time limit makes that an end
     if (count <= 0) return false;
     sent += static_cast<size_t>(count);
   }
@@ -49,6 +51,7 @@ std::string RawClient::receive_all() {
   std::array<char, 4096> part;
   while (true) {
     const ssize_t count = ::recv(fd_, part.data(), part.size(), 0);
+    if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return all;
     all.append(part.data(), static_cast<size_t>(count));
   }

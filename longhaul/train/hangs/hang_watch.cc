@@ -49,7 +49,10 @@ struct HangWatch::State {
         case HangMeter::Finding::kNothing: break;
         case HangMeter::Finding::kHang: report(/*is_new=*/true); break;
         case HangMeter::Finding::kStillHangs: report(/*is_new=*/false); break;
-        case HangMeter::Finding::kOver: start_if_room([lasted = meter.lasted()] { report_end_of_hang(lasted); }); break;
+        case HangMeter::Finding::kOver:
+          tell(std::nullopt);
+          start_if_room([lasted = meter.lasted()] { report_end_of_hang(lasted); });
+          break;
         case HangMeter::Finding::kTooLong: return end();
       }
     }
@@ -72,7 +75,13 @@ struct HangWatch::State {
             .is_new = is_new};
   }
 
-  void report(bool is_new) {
+  void tell(std::optional<std::string> what) EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    hung = std::move(what);
+  }
+
+  void report(bool is_new) EXCLUDES(mutex) {
+    tell(fmt::format("no step for {:.0f} s", meter.without_step().count()));
     start_if_room([hang = seen(is_new), records = training.records] { report_hang(hang, records); });
   }
 
@@ -127,6 +136,7 @@ struct HangWatch::State {
   Mutex mutex;
   CondVar changed;
   bool is_ending GUARDED_BY(mutex) = false;
+  std::optional<std::string> hung GUARDED_BY(mutex);
   JobThreads reports;
 };
 
@@ -154,10 +164,18 @@ HangWatch::HangWatch(const HangOptions& options, Clock& clock, WatchedTraining t
   }
 }
 
+std::function<std::optional<std::string>()> HangWatch::teller() const {
+  return [state = state_] {
+    MutexLock lock(state->mutex);
+    return state->hung;
+  };
+}
+
 HangWatch::~HangWatch() {
   {
     MutexLock lock(state_->mutex);
     state_->is_ending = true;
+    state_->hung.reset();
     state_->changed.notify_all();
   }
   if (thread_.joinable()) thread_.join();

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/thread.h"
@@ -35,6 +37,10 @@ class HangWatch {
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;
   HangWatch& operator=(const HangWatch&) = delete;
+
+  // Tells others what hangs, "no step for 603 s", as of the last report; nullopt: nothing does, or the watch is over.
+  // Any thread, also after that; does not wait.
+  std::function<std::optional<std::string>()> teller() const;
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/status/run_status.h"
 
 namespace longhaul {
 
@@ -19,6 +20,7 @@ void HangWatchHook::after_create_session(Session&, const Coordinator&) {
       options_.hang, *options_.clock,
       WatchedTraining{.steps = [runs = runs_] { return runs->load(std::memory_order_relaxed); },
                       .records = {options_.tenure ? options_.tenure->journal() : nullptr, writer_}});
+  if (options_.tenure && options_.tenure->status()) options_.tenure->status()->watch_hangs(watch_->teller());
 }
 
 }  // namespace longhaul

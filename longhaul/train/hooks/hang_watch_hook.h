@@ -14,7 +14,7 @@ namespace longhaul {
 
 struct HangWatchHookOptions {
   HangOptions hang{};
-  std::shared_ptr<ChiefTenure> tenure{};  // whose journal gets the hangs; nullptr: none
+  std::shared_ptr<ChiefTenure> tenure{};  // whose journal and status page get the hangs; nullptr: none
   std::string output_dir{};               // whose events get them; empty: none
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();

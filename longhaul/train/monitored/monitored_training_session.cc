@@ -217,7 +217,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
     made.hooks = ChiefHooks(options, scaffold, tenure).list();
   } else if (watches_for_hangs(options)) {
     made.hooks.push_back(std::make_shared<HangWatchHook>(
-        HangWatchHookOptions{.hang = options.failures.hang, .clock = &options.coordinator.clock()}));
+        HangWatchHookOptions{.hang = options.failures.hang, .tenure = tenure, .clock = &options.coordinator.clock()}));
   }
   add_status_hook(made.hooks, options, *tenure);
   return made;

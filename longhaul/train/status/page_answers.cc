@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/stacks/thread_stacks.h"
 #include "longhaul/status/metrics_text.h"
 #include "longhaul/status/page_text.h"
 
@@ -111,6 +112,11 @@ HttpReply PageAnswers::curves() {
   return shared_reply(curves_.get([&] { return curves_as_json(status_->curves()); }), kJson);
 }
 
+// Each report interrupts all threads, so it is not made for everybody who asks.
+HttpReply PageAnswers::stacks() {
+  return shared_reply(stacks_.get([] { return describe(stacks_of_threads()); }), "text/plain; charset=utf-8");
+}
+
 HttpReply PageAnswers::checkpoint() const {
   if (status_->request_save() == RunStatus::Asked::kNobody) {
     return text_reply(409, "No checkpoint is saved on request: no session trains, or it saves none.\n");
@@ -146,9 +152,7 @@ std::vector<HttpRoute> PageAnswers::routes(const std::shared_ptr<PageAnswers>& a
   add("GET", "/readyz", HttpAccess::kProbe, [](Self& self) { return self.readyz(); });
   add("POST", "/checkpoint", HttpAccess::kChange, [](Self& self) { return self.checkpoint(); });
   add("POST", "/stop", HttpAccess::kChange, [](Self& self) { return self.stop(); });
-  if (const auto stacks = answers->status_->hang_reports().stacks) {
-    add("GET", "/stacks", HttpAccess::kRead, [stacks](Self&) { return text_reply(200, stacks()); });
-  }
+  add("GET", "/stacks", HttpAccess::kRead, [](Self& self) { return self.stacks(); });
   return routes;
 }
 

@@ -66,6 +66,7 @@ class PageAnswers {
   HttpReply metrics();
   HttpReply json();
   HttpReply curves();
+  HttpReply stacks();
   HttpReply checkpoint() const;
   HttpReply stop() const;
   void end() { disk_.stop(); }
@@ -80,7 +81,7 @@ class PageAnswers {
   const LogTail log_;
   std::atomic<int64_t> requests_{0};
   DiskRoom disk_;
-  SharedReply metrics_{Seconds{0.5}}, json_{Seconds{2}}, curves_{Seconds{15}};
+  SharedReply metrics_{Seconds{0.5}}, json_{Seconds{2}}, curves_{Seconds{15}}, stacks_{Seconds{2}};
 };
 
 }  // namespace longhaul

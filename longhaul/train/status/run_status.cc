@@ -90,9 +90,9 @@ void RunStatus::follow_scalars(const std::string& directory) {
   scalars_[directory] = std::move(watch);
 }
 
-void RunStatus::watch_hangs(HangReports reports) {
+void RunStatus::watch_hangs(HangTeller hung) {
   MutexLock lock(mutex_);
-  hangs_ = std::move(reports);
+  hung_ = std::move(hung);
 }
 
 void RunStatus::stopped_by(const Coordinator& coord) {
@@ -135,15 +135,13 @@ std::pair<StatusReport::Phase, std::string> RunStatus::phase() const {
   return {phase_, why_};
 }
 
-HangReports RunStatus::hang_reports() const {
-  MutexLock lock(mutex_);
-  return hangs_;
-}
-
 std::optional<std::string> RunStatus::hung() const {
-  const HangReports hangs = hang_reports();
-  if (!hangs.hung || phase().first != StatusReport::Phase::kTraining) return std::nullopt;
-  return hangs.hung();
+  HangTeller hung;
+  {
+    MutexLock lock(mutex_);
+    if (phase_ == StatusReport::Phase::kTraining) hung = hung_;
+  }
+  return hung ? hung() : std::nullopt;
 }
 
 StatusReport RunStatus::report() const {
@@ -161,7 +159,7 @@ StatusReport RunStatus::report() const {
   {
     MutexLock lock(mutex_);
     journal = journal_;
-    report.watches_hangs = hangs_.hung != nullptr;
+    report.watches_hangs = hung_ != nullptr;
     report.phase = phase_;
     report.why = why_;
     report.steps.now = steps_.step();

@@ -24,11 +24,8 @@ namespace longhaul {
 class RunJournal;
 class Saver;
 
-// What a watch over hangs knows. Each may be empty: nobody watches. Any thread calls them.
-struct HangReports {
-  std::function<std::string()> stacks{};               // of all threads, for /stacks; may take a while
-  std::function<std::optional<std::string>()> hung{};  // what hangs, while something does; must not wait
-};
+// What hangs, while something does: "no step for 603 s". Empty: nobody watches. Any thread calls it; it must not wait.
+using HangTeller = std::function<std::optional<std::string>()>;
 
 struct RunStatusOptions {
   StatusOptions page{};
@@ -57,7 +54,7 @@ class RunStatus {
   void ends_at(int64_t last_step);            // for the time that is left, unless the options have said it
   void follow_saves(Saver& saver);
   void follow_scalars(const std::string& directory);  // FileWriter::logdir()
-  void watch_hangs(HangReports reports);
+  void watch_hangs(HangTeller hung);
 
   // What POST /stop stops.
   void stopped_by(const Coordinator& coord);
@@ -74,7 +71,6 @@ class RunStatus {
   StatusReport report() const;  // without what the page itself knows: log, disk, requests
   std::pair<StatusReport::Phase, std::string> phase() const;
   std::optional<std::string> hung() const;  // nullopt too while it does not train: what takes its time then is no hang
-  HangReports hang_reports() const;
   std::map<std::string, std::vector<CurvePoint>> curves() const { return curves_->points(); }
   const RunStatusOptions& options() const { return options_; }
 
@@ -101,7 +97,7 @@ class RunStatus {
   int64_t last_step_ GUARDED_BY(mutex_);
   std::shared_ptr<const void> saved_ GUARDED_BY(mutex_);  // the subscription to a Saver's saves
   std::map<std::string, std::shared_ptr<const ScalarWatch>> scalars_ GUARDED_BY(mutex_);  // by directory
-  HangReports hangs_ GUARDED_BY(mutex_);
+  HangTeller hung_ GUARDED_BY(mutex_);
   std::optional<Coordinator> stops_ GUARDED_BY(mutex_);
   std::weak_ptr<const Coordinator> serves_saves_ GUARDED_BY(mutex_);
 };

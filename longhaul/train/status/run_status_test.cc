@@ -98,7 +98,7 @@ TEST_F(RunStatusTest, AStopStopsTheCoordinator) {
 
 TEST_F(RunStatusTest, AHangIsOneOnlyDuringTraining) {
   EXPECT_FALSE(status.report().watches_hangs);
-  status.watch_hangs({.hung = [] { return std::optional<std::string>("no step for 600 s"); }});
+  status.watch_hangs([] { return std::optional<std::string>("no step for 600 s"); });
   EXPECT_EQ(status.hung(), std::nullopt);
   status.trains();
   EXPECT_EQ(status.hung(), "no step for 600 s");

@@ -49,7 +49,7 @@ class StatusPageTest : public ::testing::Test {
         "chief.status");
   }
 
-  void begin(HangReports hangs = {}) {
+  void begin(HangTeller hangs = {}) {
     make({.address = "127.0.0.1:0", .token_file = token_file()});
     page->status()->watch_hangs(std::move(hangs));
     page->status()->begins(nullptr);
@@ -94,7 +94,7 @@ TEST_F(StatusPageTest, WrongOptionsAreRefusedWithTheRemedy) {
 
 TEST_F(StatusPageTest, HealthIsThatOfTheProcessUntilSomethingHangs) {
   std::atomic<bool> hangs{false};
-  begin({.hung = [&]() { return hangs ? std::optional<std::string>("no step for 600 s") : std::nullopt; }});
+  begin([&]() { return hangs ? std::optional<std::string>("no step for 600 s") : std::nullopt; });
   EXPECT_EQ(status_of(get("/healthz")), 200) << "while it prepares";
   saves->failed(std::make_exception_ptr(ResourceExhaustedError("full")));
   EXPECT_EQ(status_of(get("/healthz")), 200) << "while saves fail";
@@ -197,19 +197,17 @@ TEST_F(StatusPageTest, AStopIsRequestedByWhoHasTheToken) {
   EXPECT_TRUE(coord.should_stop());
 }
 
-TEST_F(StatusPageTest, StacksAreThereIfSomebodyTakesThem) {
+TEST_F(StatusPageTest, SaysWhereTheThreadsAre) {
   begin();
-  EXPECT_EQ(status_of(get("/stacks")), 404);
-  page->end();
-  page->status()->watch_hangs({.stacks = [] { return std::string("main: step\n"); }});
-  page->begin();
-  EXPECT_EQ(body_of(get("/stacks")), "main: step\n");
+  const std::string stacks = fetch(page->port(), "GET", "/stacks");
+  EXPECT_EQ(status_of(stacks), 200);
+  EXPECT_THAT(body_of(stacks), AllOf(HasSubstr("lh-status"), HasSubstr("poll")));
 }
 
 TEST_F(StatusPageTest, BeyondLoopbackThePageNeedsTheToken) {
   make({.address = "0.0.0.0:0", .token_file = token_file()});
   page->begin();
-  for (const char* path : {"/", "/page.js", "/page.css", "/status.json", "/curves.json"}) {
+  for (const char* path : {"/", "/page.js", "/page.css", "/status.json", "/curves.json", "/stacks"}) {
     EXPECT_EQ(status_of(get(path)), 401) << path;
     const std::string header = fmt::format("Authorization: Bearer {}\r\n", kPageToken);
     EXPECT_EQ(status_of(fetch(page->port(), "GET", path, header)), 200) << path;
@@ -231,10 +229,10 @@ TEST_F(StatusPageTest, BeginsAndEndsAgain) {
 
 TEST_F(StatusPageTest, ManyReadersShareOneReply) {
   std::atomic<int> made{0};
-  begin({.hung = [&]() -> std::optional<std::string> {
+  begin([&]() -> std::optional<std::string> {
     ++made;
     return std::nullopt;
-  }});
+  });
   page->status()->trains();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(status_of(get("/status.json")), 200);
   EXPECT_LT(made, 20);

@@ -6,6 +6,7 @@
 #include "longhaul/base/no_steps_expected.h"
 #include "longhaul/base/waiting.h"
 #include "longhaul/session/step_watch.h"
+#include "longhaul/status/http_client_fixture.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
@@ -89,6 +90,27 @@ TEST_F(HangsTest, ATrainingIsWatchedByDefault) {
   restart();
   const std::string journal = read_file(FileSystem::real(), journal_path(directory.path()));
   EXPECT_EQ(parse_run_journal(journal).history.runs().back().hangs, 1);
+}
+
+TEST_F(HangsTest, TheStatusPageTellsOfItAndWhereTheThreadsAre) {
+  options.chief.status.address = "127.0.0.1:0";
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    const std::string said = log.text(LogLevel::kInfo), url = "http://127.0.0.1:";
+    const int port = std::atoi(said.c_str() + said.find(url) + url.size());
+    make_step(session);
+    EXPECT_EQ(status_of(fetch(port, "GET", "/healthz")), 200);
+    wait_for_what_never_comes();
+    const std::string health = fetch(port, "GET", "/healthz");
+    EXPECT_EQ(status_of(health), 503);
+    EXPECT_THAT(body_of(health), ContainsRegex("hung: no step for [0-9]+ s"));
+    EXPECT_THAT(body_of(fetch(port, "GET", "/stacks")), HasSubstr("HangsTest_TheStatusPage"));
+    make_step(session);
+    eventually([&] {
+      pass(Seconds{10});
+      return status_of(fetch(port, "GET", "/healthz")) == 200;
+    });
+  });
 }
 
 TEST_F(HangsTest, AWorkerIsWatchedToo) {

@@ -12,6 +12,7 @@
 #include "longhaul/train/hangs/hang_watch.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/sessions/graph_defaults.h"
+#include "longhaul/train/status/run_status.h"
 #include "longhaul/train/supervisor/standard_services.h"
 #include "longhaul/train/tenure/training_events.h"
 
@@ -39,6 +40,7 @@ class SupervisedTraining {
   void watch_for_hangs(const std::shared_ptr<Session>& session, const HangOptions& options, Clock& clock,
                        HangRecords records = {});
   void stop_watching_for_hangs() { hang_watch_.reset(); }
+  HangTeller hang_teller() const { return hang_watch_ ? hang_watch_->teller() : nullptr; }
 
   // The steps that no checkpoint has, if any, which it logs as a warning that `who` ends the training without saving.
   std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who, const RunJournal* journal) const;

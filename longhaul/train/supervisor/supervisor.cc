@@ -56,6 +56,7 @@ void begin_tenure(ChiefTenure& tenure, const Coordinator& coord) {
 void watch_for_hangs(SupervisedTraining& training, const std::shared_ptr<Session>& session,
                      const SupervisorOptions& options, const ChiefTenure& tenure, const TrainingEvents& events) {
   training.watch_for_hangs(session, options.services.hang, *options.clock, {tenure.journal(), events.writer()});
+  if (tenure.status()) tenure.status()->watch_hangs(training.hang_teller());
 }
 
 // Does nothing without a page.
