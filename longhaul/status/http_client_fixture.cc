@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -49,6 +50,9 @@ std::string RawClient::receive_all() {
   std::array<char, 4096> part;
   while (true) {
     const ssize_t count = ::recv(fd_, part.data(), part.size(), 0);
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      ADD_FAILURE() << "the server has not closed the connection within 20 s";
+    }
     if (count <= 0) return all;
     all.append(part.data(), static_cast<size_t>(count));
   }
