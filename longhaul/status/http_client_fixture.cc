@@ -52,6 +52,9 @@ std::string RawClient::receive_all() {
   while (true) {
     const ssize_t count = ::recv(fd_, part.data(), part.size(), 0);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      ADD_FAILURE() << "the server has not closed the connection within 20 s";
+    }
     if (count <= 0) return all;
     all.append(part.data(), static_cast<size_t>(count));
   }
