@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@ class RawSocket {
  public:
   static RawSocket listening();             // on a port that the system chooses
   static RawSocket connected_to(int port);  // fails the test if nobody listens
+  static std::optional<RawSocket> connected_if_possible(int port);
   explicit RawSocket(int descriptor = -1) : descriptor_(descriptor) {}
   RawSocket(RawSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   RawSocket& operator=(RawSocket&& other) noexcept {

@@ -448,5 +448,15 @@ TEST_F(TrainerTest, PublishingEndsWithAnErrorToo) {
   EXPECT_TRUE(newest.is_closed());
 }
 
+TEST_F(TrainerTest, PublishingEndsWithARunThatDoesNotBegin) {
+  Counting counting;
+  NewestWeights newest;
+  write_file_atomically(FileSystem::real(), fresh("file"), "no directory");
+  Trainer trainer(fresh("file") + "/run", counting.net, counting.optimizer, {.progress = false});
+  trainer.publish_weights(newest, 1);
+  EXPECT_EQ(trainer.run(10, [&](int64_t) { return counting.step(); }), 1);
+  EXPECT_TRUE(newest.is_closed()) << "or those who wait for weights wait forever";
+}
+
 }  // namespace
 }  // namespace longhaul
