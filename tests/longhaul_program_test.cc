@@ -425,16 +425,18 @@ TEST_F(LonghaulProgram, ARunGoesOnWhereNobodyTakesWhatItSays) {
   }
   // Of SIGPIPE, the program has what it would have without.
   testing::Process shell(
-      {"/bin/bash", "-c", std::string(LONGHAUL_PROGRAM) + " run --max-restarts=0 -- bash -c 'kill -PIPE $$' 2>/dev/full"},
+      {"/bin/bash", "-c",
+       std::string(LONGHAUL_PROGRAM) + " run --max-restarts=0 -- bash -c 'kill -PIPE $$' 2>/dev/full"},
       path("output"));
   EXPECT_EQ(shell.wait(), 128 + SIGPIPE);
 }
 
 TEST_F(LonghaulTrainings, OutputThatCannotBeWrittenIsAnErrorAndNoCrash) {
   const auto status_of = [&](const std::string& command) {
-    testing::Process shell({"/bin/bash", "-c",
-                            "cd " + directory_.path() + "; longhaul() { " + LONGHAUL_PROGRAM + " \"$@\"; }; " + command},
-                           path("output"));
+    testing::Process shell(
+        {"/bin/bash", "-c",
+         "cd " + directory_.path() + "; longhaul() { " + LONGHAUL_PROGRAM + " \"$@\"; }; " + command},
+        path("output"));
     const int status = shell.wait();
     err_ = shell.errors();
     return status;
@@ -471,6 +473,25 @@ TEST_F(LonghaulProgram, ANumberIsANumber) {
       EXPECT_EQ(longhaul(command), 2) << command[0] << " " << command[1];
     }
   }
+}
+
+TEST_F(LonghaulTrainings, AConversionThatMakesNoSenseIsWrongUsage) {
+  const std::string demo = path("runs/demo"), to = path("demo.pt"), parentheses(100000, '(');
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{demo, to, "--only=("},
+                                             {demo, to, "--rename=(=x"},
+                                             {demo, to, "--only=" + parentheses},
+                                             {demo, to, "--rename=" + parentheses + "=x"},
+                                             {demo, ""},
+                                             {"", to}}) {
+    std::vector<std::string> arguments{"convert"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(longhaul(arguments), 2) << err_;
+    EXPECT_LT(err_.size(), 1000u);
+  }
+  EXPECT_EQ(longhaul({"convert", demo, to, "--only=nothing"}), 1);
+  EXPECT_THAT(err_, HasSubstr("none of the 3 tensors"));
+  EXPECT_FALSE(files_.exists(to));
 }
 
 TEST_F(LonghaulProgram, APassedOnSignalEndsARun) {
