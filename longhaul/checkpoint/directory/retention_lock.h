@@ -11,7 +11,7 @@ namespace longhaul {
 
 // Held while the retention file (retention_file.h) is read, changed and replaced, so that of two changes at the same
 // time none is lost: a file of its own next to it, locked by flock(2). On file systems without locks it holds off
-// nobody. Never throws an Error: who may not fail goes on without. One thread may use it.
+// nobody. Never throws an Error: who may not fail continues without it. One thread may use it.
 class RetentionLock {
  public:
   enum class State {

@@ -1,11 +1,13 @@
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/directory/retention_lock.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/io/lock/directory_claims.h"
 #include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
@@ -66,6 +68,19 @@ bool is_intact(FileSystem& files, const std::string& prefix) {
     log_warning("checkpoint {} cannot be read: {}", prefix, error.what());
     return false;
   }
+}
+
+// Only where this process holds a flock already: on a file system whose flock() hangs, nothing may wait for one
+// (LockOptions::with_flock). nullptr: there is none.
+std::unique_ptr<RetentionLock> lock_retention(FileSystem& files, Clock& clock, const std::string& directory,
+                                              const std::string& latest_filename) {
+  const auto claim = DirectoryClaims::of_this_process().find(directory);
+  if (!claim || !claim->is_held || !claim->owner.has_flock) return nullptr;
+  auto held = std::make_unique<RetentionLock>(files, clock, directory, kLongestWait, latest_filename);
+  if (held->state() == RetentionLock::State::kTaken || held->state() == RetentionLock::State::kFailed) {
+    log_warning("a pin that is made at this moment may be lost: {}", held->why());
+  }
+  return held;
 }
 
 // What cannot be read may be repaired: so it is still there, under another name, when it is replaced.
@@ -399,10 +414,7 @@ void ManagedCheckpoints::store_retention(const std::string& prefix, const std::s
 
 // Changes that others make meanwhile wait for the lock, or were made before it is read again here.
 void ManagedCheckpoints::replace_retention(const std::string& prefix, const std::string& latest_filename) {
-  const RetentionLock held(files_, clock_, directory_name(prefix), kLongestWait, latest_filename);
-  if (held.state() == RetentionLock::State::kTaken || held.state() == RetentionLock::State::kFailed) {
-    log_warning("a pin that is made at this moment may be lost: {}", held.why());
-  }
+  const auto held = lock_retention(files_, clock_, directory_name(prefix), latest_filename);
   if (!adopt_file(prefix, latest_filename)) {
     keep_unusable(files_, retention_path(directory_name(prefix), latest_filename));
   }

@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 
 namespace longhaul::console {
@@ -122,6 +123,7 @@ TEST_F(PinningTest, ATrainingKeepsWhatIsPinnedWhileItSaves) {
   // A pin that is made when the save has read the file, and one when it has replaced it.
   for (const bool is_early : {true, false}) {
     InterruptedFileSystem files;
+    const DirectoryLock chief(directory_.path(), {.files = &files});
     ManagedCheckpoints training(Retention{.max_to_keep = 1}, files, Clock::real());
     const auto save = [&](int64_t step) {
       write_step(step);
