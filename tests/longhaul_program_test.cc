@@ -413,6 +413,87 @@ TEST_F(LonghaulProgram, StartsAProgramAgain) {
   }
 }
 
+TEST_F(LonghaulProgram, ARunGoesOnWhereNobodyTakesWhatItSays) {
+  const std::string run = std::string(LONGHAUL_PROGRAM) + " run --pause=0.01 -- sh -c '" +
+                          "echo x >> starts; [ $(wc -l < starts) -ge 3 ] && exit 2; sleep 0.1; exit 75'";
+  // Full; closed; and a reader that has gone after the first line.
+  for (const std::string where : {"2>/dev/full", "2>&-", "2> >(head -n 1 >/dev/null)"}) {
+    testing::Process shell({"/bin/bash", "-c", "cd " + directory_.path() + "; rm -f starts; " + run + " " + where},
+                           path("output"));
+    EXPECT_EQ(shell.wait(), 2) << where << shell.errors();
+    EXPECT_EQ(read_file(FileSystem::real(), path("starts")), "x\nx\nx\n") << where;
+  }
+  // Of SIGPIPE, the program has what it would have without.
+  testing::Process shell(
+      {"/bin/bash", "-c",
+       std::string(LONGHAUL_PROGRAM) + " run --max-restarts=0 -- bash -c 'kill -PIPE $$' 2>/dev/full"},
+      path("output"));
+  EXPECT_EQ(shell.wait(), 128 + SIGPIPE);
+}
+
+TEST_F(LonghaulTrainings, OutputThatCannotBeWrittenIsAnErrorAndNoCrash) {
+  const auto status_of = [&](const std::string& command) {
+    testing::Process shell(
+        {"/bin/bash", "-c",
+         "cd " + directory_.path() + "; longhaul() { " + LONGHAUL_PROGRAM + " \"$@\"; }; " + command},
+        path("output"));
+    const int status = shell.wait();
+    err_ = shell.errors();
+    return status;
+  };
+  for (const std::string command :
+       {"ls runs/demo", "verify --json runs/demo", "man", "--help", "ls --help", "--version", "completion bash",
+        "convert runs/demo demo.pt --replace", "show --json none",
+        "certificates --cluster=cluster.json --out=made --renew", "resume-check -- true"}) {
+    if (command.starts_with("certificates")) status_of("longhaul " + command.substr(0, command.find(" --renew")));
+    for (const std::string where : {">/dev/full", ">&-"}) {
+      EXPECT_EQ(status_of("longhaul " + command + where), 1) << command << where;
+      EXPECT_THAT(err_, HasSubstr("standard output cannot be written")) << command << where;
+    }
+    for (const std::string where : {">/dev/full 2>/dev/full", ">&- 2>&-"}) {
+      EXPECT_EQ(status_of("longhaul " + command + where), 1) << command << where;
+    }
+  }
+  for (const std::string where : {"2>/dev/full", "2>&-"}) {
+    EXPECT_EQ(status_of("longhaul ls none " + where), 1) << where;
+    EXPECT_EQ(status_of("longhaul ls --none " + where), 2) << where;
+    EXPECT_EQ(status_of("longhaul run -- ./none " + where), 2) << where;
+    EXPECT_EQ(status_of("longhaul pin runs/demo " + where), 0) << where;
+  }
+}
+
+TEST_F(LonghaulProgram, ANumberIsANumber) {
+  for (const std::string number : {"nan", "-nan", "inf", "-inf", "1e999", "-1", "x", ""}) {
+    for (const std::vector<std::string>& command :
+         std::vector<std::vector<std::string>>{{"run", "--pause=" + number, "--", "false"},
+                                               {"run", "--longest-pause=" + number, "--", "false"},
+                                               {"run", "--steady=" + number, "--", "false"},
+                                               {"resume-check", "--timeout=" + number, "--", "false"},
+                                               {"diff", "--tolerance=" + number, "a", "b"}}) {
+      EXPECT_EQ(longhaul(command), 2) << command[0] << " " << command[1];
+    }
+  }
+}
+
+TEST_F(LonghaulTrainings, AConversionThatMakesNoSenseIsWrongUsage) {
+  const std::string demo = path("runs/demo"), to = path("demo.pt"), parentheses(100000, '(');
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{demo, to, "--only=("},
+                                             {demo, to, "--rename=(=x"},
+                                             {demo, to, "--only=" + parentheses},
+                                             {demo, to, "--rename=" + parentheses + "=x"},
+                                             {demo, ""},
+                                             {"", to}}) {
+    std::vector<std::string> arguments{"convert"};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(longhaul(arguments), 2) << err_;
+    EXPECT_LT(err_.size(), 1000u);
+  }
+  EXPECT_EQ(longhaul({"convert", demo, to, "--only=nothing"}), 1);
+  EXPECT_THAT(err_, HasSubstr("none of the 3 tensors"));
+  EXPECT_FALSE(files_.exists(to));
+}
+
 TEST_F(LonghaulProgram, APassedOnSignalEndsARun) {
   testing::Process run(
       {LONGHAUL_PROGRAM, "run", "--", "sh", "-c", "trap 'exit 75' TERM; echo ready; while :; do sleep 0.01; done"},

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <stdexcept>
 
 #include "longhaul/cluster/certificates/cluster_certificates.h"
+#include "longhaul/console/text/shown_text.h"
 #include "longhaul/io/files/file.h"
 #include "longhaul/launch/tf_config.h"
+#include "tools/reported.h"
 #include "tools/subcommands.h"
 
 namespace longhaul::tools {
@@ -30,17 +31,18 @@ ClusterSpec read_cluster(const std::string& where) {
   return parse_cluster(*text, kEnvironment);
 }
 
-void print_outputs(const std::vector<CertificateOutput>& outputs, const std::string& directory) {
-  fmt::print("{}:\n", directory);
+std::string outputs_text(const std::vector<CertificateOutput>& outputs, const std::string& directory) {
+  std::string text = fmt::format("{}:\n", console::shown(directory, 1000));
   for (const CertificateOutput& output : outputs) {
-    fmt::print("  {}{}: {}\n", output.name, output.is_secret ? " (secret)" : "", output.purpose);
+    text += fmt::format("  {}{}: {}\n", output.name, output.is_secret ? " (secret)" : "", output.purpose);
   }
+  return text;
 }
 
-void print_remedies(const ClusterSpec& cluster) {
+std::string remedies_text(const ClusterSpec& cluster) {
   const std::string job = cluster.jobs().front();
   const std::string stem = fmt::format("{}-{}", job, cluster.task_indices(job).front());
-  fmt::print(
+  return fmt::format(
       "\nCopy to each machine ca.crt and the two files of its task, and leave ca.key here. In the options of the "
       "server\n"
       "of {0}, and of each other with its own files:\n"
@@ -52,9 +54,8 @@ void print_remedies(const ClusterSpec& cluster) {
 
 void make_certificates(const CertificatesOptions& options) {
   const ClusterSpec cluster = read_cluster(options.cluster);
-  print_outputs(write_cluster_certificates(cluster, options.written), options.written.directory);
-  print_remedies(cluster);
-  if (std::fflush(stdout) != 0) throw std::runtime_error("the files are written, but standard output is not");
+  const std::vector<CertificateOutput> outputs = write_cluster_certificates(cluster, options.written);
+  print(outputs_text(outputs, options.written.directory) + remedies_text(cluster));
 }
 
 }  // namespace

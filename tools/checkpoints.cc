@@ -1,6 +1,7 @@
 // longhaul ls, show, verify, diff: what is in checkpoints and in files of weights.
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 
 #include "longhaul/base/clock.h"
@@ -95,7 +96,7 @@ void add_diff(CLI::App& program) {
   command->app().add_option("B", options->b, "The same")->required();
   command->app()
       .add_option("--tolerance", options->tolerance, "Numbers that are no farther apart are equal")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, std::numeric_limits<double>::max()));
   command->app().add_flag("--equal", options->with_equal, "List equal tensors too");
   command->reports([command, options] {
     return console::compare_contents(FileSystem::real(), *options, command->terminal(), command->progress());

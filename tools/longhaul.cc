@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,27 @@
 namespace longhaul::tools {
 namespace {
 
+// After --help, --version, and wrong usage.
+int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
+  std::ostringstream out, err;
+  const bool is_fine = program.exit(error, out, err) == 0;
+  tell(err.str());
+  if (out.str().empty()) return is_fine ? 0 : 2;
+  try {
+    print(out.str());
+  } catch (const std::exception& of_stdout) {
+    print_error(of_stdout.what());
+    return is_fine ? 1 : 2;
+  }
+  return is_fine ? 0 : 2;
+}
+
 int parse_and_run(CLI::App& program, int argc, const char* const* argv) {
   try {
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : 2;
+    return end_of_parsing(program, error);
   } catch (const ExitWith& end) {
     return end.status;
   } catch (const std::exception& error) {

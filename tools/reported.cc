@@ -1,9 +1,13 @@
 #include "tools/reported.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -38,14 +42,13 @@ class ProgressLine {
     const std::string bar = console::bar_text(share, kColumnsOfBar, terminal_);
     const std::string rest(kColumnsOfBar - std::min(kColumnsOfBar, console::columns_of(bar)), ' ');
     const double rate = static_cast<double>(done) / (now - began_).count();
-    fmt::print(stderr, "\r[{}{}] {:3.0f} %  {} of {}  {}/s\x1b[K", bar, rest, 100 * share, size_text(done),
-               size_text(total), size_text(static_cast<uint64_t>(rate)));
-    std::fflush(stderr);
+    tell(fmt::format("\r[{}{}] {:3.0f} %  {} of {}  {}/s\x1b[K", bar, rest, 100 * share, size_text(done),
+                     size_text(total), size_text(static_cast<uint64_t>(rate))));
   }
 
  private:
   void clear() {
-    if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
+    if (is_drawn_) tell("\r\x1b[K");
     is_drawn_ = false;
   }
 
@@ -60,6 +63,38 @@ std::string without_line_break(std::string text) {
   return text;
 }
 
+// While it exists, a pipe that nobody reads gives this thread an error, and not the signal that ends the program.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const timespec none{0, 0};
+    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &none);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_ = false;
+};
+
+// Whether it takes as much as one write() may have. A terminal that is stopped, or a pipe that is full, has a while.
+bool takes_more(int descriptor) {
+  constexpr int kLongestMilliseconds = 3000;
+  pollfd wanted{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return ::poll(&wanted, 1, kLongestMilliseconds) > 0;
+}
+
 }  // namespace
 
 void print(const std::string& text) {
@@ -67,14 +102,34 @@ void print(const std::string& text) {
   if (std::fflush(stdout) != 0 || !is_written) throw std::runtime_error("standard output cannot be written");
 }
 
+void tell(const std::string& text) {
+  constexpr size_t kMostAtOnce = 4096;  // that a pipe takes whole if it takes anything (PIPE_BUF)
+  const WithoutSigpipe guard;
+  for (std::string_view left = text; !left.empty() && takes_more(STDERR_FILENO);) {
+    const ssize_t written = ::write(STDERR_FILENO, left.data(), std::min(left.size(), kMostAtOnce));
+    if (written < 0 && errno != EINTR) return;
+    left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
+  }
+}
+
 void print_error(const std::string& message) {
-  fmt::print(stderr, "longhaul: {}\n", without_line_break(console::shown_lines(message)));
+  tell(fmt::format("longhaul: {}\n", without_line_break(console::shown_lines(message))));
+}
+
+CLI::Validator number_between(double lowest, double highest) {
+  return {[lowest, highest](std::string& text) {
+            double number = NAN;
+            const bool is_number = CLI::detail::lexical_cast(text, number);
+            if (is_number && std::isfinite(number) && number >= lowest && number <= highest) return std::string();
+            return fmt::format("Value {} not in range [{} - {}]", text, lowest, highest);
+          },
+          fmt::format("FLOAT in [{} - {}]", lowest, highest)};
 }
 
 void show_warnings() {
   set_log_sink([](LogLevel level, const std::string& message) {
     if (level < LogLevel::kWarning) return;
-    fmt::print(stderr, "longhaul: warning: {}\n", without_line_break(console::shown_lines(message)));
+    tell(fmt::format("longhaul: warning: {}\n", without_line_break(console::shown_lines(message))));
   });
 }
 
@@ -108,7 +163,11 @@ void ReportingCommand::reports(std::function<console::Report()> make) {
       if (!*json) throw;
       report.json = console::json_of(name.c_str());
       report.json["error"] = error.what();
-      print(console::json_text(report.json));
+      try {
+        print(console::json_text(report.json));
+      } catch (const std::exception& of_stdout) {
+        print_error(of_stdout.what());
+      }
       throw;
     }
     print(*json ? console::json_text(report.json) : report.text);

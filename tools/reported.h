@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace longhaul::tools {
 
@@ -47,7 +48,14 @@ void show_warnings();
 // Writes to stdout. An error of it ends the program with status 1.
 void print(const std::string& text);
 
+// Writes to stderr. That it is closed, full, or that nobody reads it any more is ignored, and does not end the program
+// (SIGPIPE); what a stopped reader does not take within seconds is lost. Any thread may call.
+void tell(const std::string& text);
+
 // "longhaul: ..." on stderr.
 void print_error(const std::string& message);
+
+// What an option with a number is checked with: it is no NaN, and lies between the two, which may be reached.
+CLI::Validator number_between(double lowest, double highest);
 
 }  // namespace longhaul::tools

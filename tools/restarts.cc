@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 
 #include "longhaul/console/restarts/restarting_run.h"
@@ -46,9 +45,9 @@ void say(const RunOptions& options, const std::string& text, const console::Json
     console::Json line = console::json_of("run");
     line["time"] = now;
     line.update(json);
-    fmt::print(stderr, "{}", console::json_line(line));
+    tell(console::json_line(line));
   } else {
-    fmt::print(stderr, "{} longhaul run: {}\n", console::utc_text(now), console::shown(text, 1000));
+    tell(fmt::format("{} longhaul run: {}\n", console::utc_text(now), console::shown(text, 1000)));
   }
 }
 
@@ -80,13 +79,13 @@ void add_run(CLI::App& program, const std::vector<std::string>& command_line) {
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   command->add_option("--pause", options->pause, "Seconds before the first restart")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(number_between(0, 86400))
       ->capture_default_str();
   command->add_option("--longest-pause", options->longest_pause, "The pauses double, up to so many seconds")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(number_between(0, 86400))
       ->capture_default_str();
   command->add_option("--steady", options->steady, "A start that lasts so many seconds gives the budget back")
-      ->check(CLI::PositiveNumber)
+      ->check(number_between(0.001, 1e9))
       ->capture_default_str();
   command->add_flag("--json", options->json, "What happens, as lines of JSON on stderr");
   command->allow_extras();

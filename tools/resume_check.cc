@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <random>
 #include <stdexcept>
 
 #include "longhaul/resume_check/waited_signals.h"
+#include "tools/reported.h"
 #include "tools/subcommands.h"
 
 namespace longhaul::tools {
@@ -45,8 +45,7 @@ struct CommandOptions {
 };
 
 void print_line(const std::string& line) {
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
+  print(line + "\n");
 }
 
 [[noreturn]] void end_by(int signal) {
@@ -67,8 +66,7 @@ void check(CommandOptions options) {
   } catch (const InterruptedError& error) {
     end_by(error.signal());
   }
-  fmt::print("{}", result.text);
-  if (std::fflush(stdout) != 0) throw std::runtime_error("standard output cannot be written");
+  print(result.text);
   if (!result.is_same) {
     throw std::runtime_error(
         fmt::format("resumed runs end with other bytes; to see all files: --seed={} --keep=DIR", options.check.seed));
@@ -92,7 +90,7 @@ void add_resume_check(CLI::App& program, const std::vector<std::string>& command
       ->capture_default_str();
   command->add_option("--seed", options->check.seed, "For the moments: the same again; printed, and else random");
   command->add_option("--timeout", options->timeout_minutes, "Minutes that each run may take, with all of its starts")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(number_between(0.001, 1e6))
       ->capture_default_str();
   command
       ->add_option("--epoch-steps", options->check.epoch_steps,

@@ -103,6 +103,11 @@ void add_convert(CLI::App& program) {
   command->app().add_flag("--replace", options->replaces, "Replace TO if it exists");
   command->reports([command, options, rules] {
     for (const std::string& rule : *rules) add_rule(*options, rule);
+    try {
+      console::check_conversion(*options);
+    } catch (const InvalidArgumentError& error) {
+      throw CLI::ValidationError("longhaul convert", error.what());
+    }
     return console::convert_tensors(FileSystem::real(), *options, command->terminal());
   });
 }

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -52,12 +53,25 @@ spdlog::color_mode color_mode() {
   return variable("NO_COLOR").empty() ? spdlog::color_mode::automatic : spdlog::color_mode::never;
 }
 
+// A message may have a name in it that is anybody's. Its lines stay lines, without what a terminal would obey.
+std::string fit_for_terminal(std::string_view message) {
+  constexpr size_t kMostOfLine = 20000;  // bytes
+  std::string shown;
+  while (true) {
+    const size_t end = std::min(message.find('\n'), message.size());
+    shown += excerpt(message.substr(0, end), kMostOfLine);
+    if (end == message.size()) return shown;
+    shown += '\n';
+    message.remove_prefix(end + 1);
+  }
+}
+
 LogSink spdlog_sink() {
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(color_mode());
   auto logger = std::make_shared<spdlog::logger>("longhaul", std::move(sink));
   logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %^%l%$: %v");
   set_level(*logger, variable("LONGHAUL_LOG_LEVEL"));
-  return [logger](LogLevel at, const std::string& message) { logger->log(to_spdlog(at), message); };
+  return [logger](LogLevel at, const std::string& message) { logger->log(to_spdlog(at), fit_for_terminal(message)); };
 }
 
 struct SetSink {

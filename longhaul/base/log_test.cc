@@ -39,6 +39,11 @@ class LogOfAProcess : public ::testing::Test {
     exit(0);
   }
 
+  static void log_a_name_and_exit() {
+    log_warning("of \x1b[2J\nand\r{}", std::string(1'000'000, 'x'));
+    exit(0);
+  }
+
   // What is logged to a terminal, on stderr.
   static void log_to_terminal_and_exit() {
     setenv("TERM", "xterm", 1);
@@ -62,6 +67,11 @@ TEST_F(LogOfAProcess, TellsWhatHappensToTheTraining) {
   EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
               AllOf(HasSubstr("longhaul info: of the training"), HasSubstr("longhaul warning: of a risk"),
                     HasSubstr("longhaul error: of a failure"), Not(HasSubstr("of debugging")), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(LogOfAProcess, HasNothingThatATerminalObeysAndNoEndlessLine) {
+  EXPECT_EXIT(log_a_name_and_exit(), ExitedWithCode(0),
+              AllOf(HasSubstr("of \\x1b[2J\nand\\x0dxxx"), HasSubstr("x... (1000004 bytes)"), Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(LogOfAProcess, TellsTheLevelThatTheVariableNamesAndWhatIsAbove) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/trainer/trainer_run.h"
@@ -182,9 +183,9 @@ void Trainer::publish_weights(NewestWeights& newest, int64_t every_n_steps) {
 void Trainer::finish(const std::string& reason) {
   run_->position().change([&](LoopPosition::Values& values) {
     values.finished = true;
-    values.reason = reason;
+    values.reason = excerpt(reason, 1000);  // it is in each checkpoint
   });
-  log_info("the training in {} finishes at step {}: {}", directory_, step(), reason);
+  log_info("the training in {} finishes at step {}: {}", directory_, step(), excerpt(reason, 1000));
 }
 
 bool Trainer::is_finished() const {

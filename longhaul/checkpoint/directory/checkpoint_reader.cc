@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
@@ -28,6 +29,10 @@ std::string existing_prefix(const std::string& prefix_or_directory, FileSystem& 
 std::string checkpoint_prefix(FileSystem& files, const std::string& prefix_or_directory) {
   if (!files.is_directory(prefix_or_directory)) return prefix_or_directory;
   const auto latest = latest_checkpoint(files, prefix_or_directory);
+  if (latest && !lies_in(*latest, prefix_or_directory)) {
+    log_warning("{} is taken, which is not in {}: the file {} there names it", excerpt(*latest),
+                excerpt(prefix_or_directory), kDefaultStateFile);
+  }
   if (latest) return *latest;
   const auto incomplete = incomplete_checkpoints(files, prefix_or_directory, "");
   const auto step = [](const std::string& prefix) { return split_step(base_name(prefix)).step; };

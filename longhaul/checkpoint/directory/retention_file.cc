@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/directory/listed_name.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 
 namespace longhaul {
 namespace {
@@ -121,16 +123,52 @@ void check_retention_file(FileSystem& files, const std::string& directory, const
   }
 }
 
-std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
+namespace {
+
+// Errors are those of reading it; nullopt: it is not there.
+std::optional<KeptCheckpoints> load_retention(FileSystem& files, const std::string& directory,
                                               const std::string& latest_filename) {
   const std::string path = retention_path(directory, latest_filename);
   try {
     if (files.exists(path)) return parse(read_file(files, path, kMostBytes), path, directory);
   } catch (const NotFoundError&) {
+  }
+  return std::nullopt;
+}
+
+// The name is there, and it is a link to what is not: to a disk that is not mounted, say.
+bool is_broken_link(FileSystem& files, const std::string& path) {
+  const std::vector<std::string> names = names_in(files, directory_name(path));
+  return std::find(names.begin(), names.end(), base_name(path)) != names.end() && !files.exists(path);
+}
+
+}  // namespace
+
+std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
+                                              const std::string& latest_filename) {
+  try {
+    return load_retention(files, directory, latest_filename);
   } catch (const Error& error) {
     log_warning("cannot tell which checkpoints are pinned or best: {}", error.what());
   }
   return std::nullopt;
+}
+
+std::optional<KeptCheckpoints> usable_retention(FileSystem& files, const std::string& directory, const std::string& so,
+                                                const std::string& latest_filename) {
+  const std::string path = retention_path(directory, latest_filename);
+  std::string why;
+  try {
+    auto kept = load_retention(files, directory, latest_filename);
+    if (kept || !is_broken_link(files, path)) return kept;
+    why = path + " is a link to a missing file";
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  throw FailedPreconditionError(
+      fmt::format("cannot tell which checkpoints are pinned or best, so {}: {}. Repair {}, or move it away: then no "
+                  "checkpoint is pinned, and none has a metric",
+                  so, why, path));
 }
 
 KeptCheckpoints read_retention(FileSystem& files, const std::string& directory, const std::string& latest_filename) {

@@ -37,7 +37,13 @@ void check_retention_file(FileSystem& files, const std::string& directory,
 std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
                                               const std::string& latest_filename = kDefaultStateFile);
 
-// The same, but empty if there is no file.
+// The same for who is about to delete checkpoints, or to replace the file. FailedPreconditionError: it is there, but
+// cannot be used, so that nobody knows what is pinned; the message has the remedy. `so`: what is not done,
+// "nothing is deleted".
+std::optional<KeptCheckpoints> usable_retention(FileSystem& files, const std::string& directory, const std::string& so,
+                                                const std::string& latest_filename = kDefaultStateFile);
+
+// The same as find_retention(), but empty if there is no file.
 KeptCheckpoints read_retention(FileSystem& files, const std::string& directory,
                                const std::string& latest_filename = kDefaultStateFile);
 

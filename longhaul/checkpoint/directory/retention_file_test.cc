@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/directory/retention_lock.h"
+#include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -79,6 +82,37 @@ TEST_F(RetentionFile, WhatIsLoggedOfItIsShort) {
   EXPECT_LT(log_.size(), 1000u);
   read_text("longhaul retention 1\n" + std::string(size_t{5} << 20, 'x') + "\n");
   EXPECT_THAT(log_, HasSubstr("at most 4194304 are allowed"));
+}
+
+TEST_F(RetentionFile, OneThatCannotBeUsedIsAnErrorForWhoWouldReplaceIt) {
+  EXPECT_FALSE(usable_retention(files_, directory_.path(), "x").has_value());
+  EXPECT_FALSE(usable_retention(files_, directory_.file("none"), "x").has_value());
+  write_retention(files_, directory_.path(), {});
+  EXPECT_TRUE(usable_retention(files_, directory_.path(), "x").has_value());
+  read_text("longhaul retention 2\n");
+  try {
+    usable_retention(files_, directory_.path(), "nothing is deleted");
+    FAIL();
+  } catch (const FailedPreconditionError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("so nothing is deleted"), HasSubstr("Repair " + path())));
+  }
+}
+
+TEST_F(RetentionFile, ALockIsWaitedForAndNoLonger) {
+  testing::FakeClock clock(testing::FakeClock::Waits::kPassTime);
+  const auto lock = [&] { return RetentionLock(files_, clock, directory_.path(), Seconds{2}).state(); };
+  {
+    const RetentionLock first(files_, clock, directory_.path(), Seconds{2});
+    EXPECT_EQ(first.state(), RetentionLock::State::kHeld);
+    const Seconds began = clock.now();
+    EXPECT_EQ(lock(), RetentionLock::State::kTaken);
+    EXPECT_NEAR((clock.now() - began).count(), 2, 0.1);
+  }
+  EXPECT_EQ(lock(), RetentionLock::State::kHeld);
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty());
+  const RetentionLock nowhere(files_, clock, directory_.file("none"), Seconds{2});
+  EXPECT_EQ(nowhere.state(), RetentionLock::State::kFailed);
+  EXPECT_THAT(nowhere.why(), HasSubstr("checkpoint.retention.lock"));
 }
 
 TEST_F(RetentionFile, APipeInItsPlaceIsNotWaitedFor) {

@@ -167,7 +167,8 @@ std::string canonical_prefix(const std::string& prefix) {
 std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix) {
   if (lies_in(prefix, directory)) return prefix;
   const std::string here = join_path(directory, base_name(prefix));
-  return checkpoint_exists(files, here) ? here : prefix;
+  if (checkpoint_exists(files, here) || committed_prefix(files, here)) return here;
+  return data_files_of(files, here).empty() ? prefix : here;
 }
 
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {

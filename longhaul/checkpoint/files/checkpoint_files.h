@@ -40,8 +40,8 @@ std::optional<std::string> committed_prefix(FileSystem& files, const std::string
 std::string canonical_prefix(const std::string& prefix);
 
 // The place of a checkpoint that the state file of `directory` names. If the directory is a copy, its state file names
-// the checkpoints of the original. The result is then the checkpoint with the same base name in `directory`, if it
-// exists.
+// the checkpoints of the original. The result is then the checkpoint with the same base name in `directory`, if any
+// of its index and data files is there: of a copy that is not whole, the original does not take the place.
 std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix);
 
 // Whether a checkpoint of that name exists with all its data files. A V1 checkpoint in one file (v1_checkpoint.h)

@@ -175,6 +175,19 @@ TEST_F(LatestCheckpoint, IsThatOfTheCopyInACopiedDirectory) {
   EXPECT_EQ(latest_checkpoint(files_, copy.path()), path("m-3")) << "what only the original has is taken from there";
 }
 
+TEST_F(LatestCheckpoint, OfACopyThatIsNotWholeTheOriginalDoesNotTakeThePlace) {
+  for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
+  write_state("m-3", {"m-1", "m-2", "m-3"});
+  for (const char* lost : {"m-3.index", "m-3.data-00000-of-00001"}) {
+    const testing::TemporaryDirectory copy;
+    std::filesystem::copy(directory_.path(), copy.path());
+    files_.remove(copy.file(lost));
+    const Warnings warnings;
+    EXPECT_THAT(checkpoint_candidates(files_, copy.path()), ElementsAre(copy.file("m-2"), copy.file("m-1"))) << lost;
+    EXPECT_THAT(warnings.text, HasSubstr("names " + copy.file("m-3") + " as the latest checkpoint, but"));
+  }
+}
+
 TEST_F(LatestCheckpoint, IsOneCandidateHoweverItIsSpelled) {
   save("m-1");
   write_file_atomically(files_, path("checkpoint"), "model_checkpoint_path: \"./m-1\"");

@@ -1,14 +1,19 @@
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/directory/retention_lock.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/io/lock/directory_claims.h"
 #include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {
+
+constexpr Seconds kLongestWait{2};  // for who else changes the retention file
 
 std::string retention_key(const std::string& prefix, const std::string& latest_filename) {
   return retention_path(directory_name(canonical_prefix(prefix)), latest_filename);
@@ -46,12 +51,48 @@ uint64_t bytes_of(FileSystem& files, const std::vector<std::string>& prefixes) {
   return bytes;
 }
 
+// 0: of one that is not there.
+std::vector<double> commit_times(FileSystem& files, const std::vector<std::string>& prefixes) {
+  std::vector<double> times;
+  for (const std::string& prefix : prefixes) {
+    const std::vector<double> found = checkpoint_mtimes(files, {prefix});
+    times.push_back(found.empty() ? 0 : found[0]);
+  }
+  return times;
+}
+
 bool is_intact(FileSystem& files, const std::string& prefix) {
   try {
     return BundleReader(files, prefix).verify().empty();
   } catch (const Error& error) {
     log_warning("checkpoint {} cannot be read: {}", prefix, error.what());
     return false;
+  }
+}
+
+// Only where this process holds a flock already: on a file system whose flock() hangs, nothing may wait for one
+// (LockOptions::with_flock). nullptr: there is none.
+std::unique_ptr<RetentionLock> lock_retention(FileSystem& files, Clock& clock, const std::string& directory,
+                                              const std::string& latest_filename) {
+  const auto claim = DirectoryClaims::of_this_process().find(directory);
+  if (!claim || !claim->is_held || !claim->owner.has_flock) return nullptr;
+  auto held = std::make_unique<RetentionLock>(files, clock, directory, kLongestWait, latest_filename);
+  if (held->state() == RetentionLock::State::kTaken || held->state() == RetentionLock::State::kFailed) {
+    log_warning("a pin that is made at this moment may be lost: {}", held->why());
+  }
+  return held;
+}
+
+// What cannot be read may be repaired: so it is still there, under another name, when it is replaced.
+void keep_unusable(FileSystem& files, const std::string& path) {
+  const std::string kept = path + ".unusable";
+  try {
+    if (!files.exists(path)) return;
+    remove_if_exists(files, kept);
+    files.link(path, kept);
+    log_warning("{} cannot be used and is replaced; what it was is in {}", path, kept);
+  } catch (const Error& error) {
+    log_warning("{} cannot be used and is replaced, and could not be kept as {}: {}", path, kept, error.what());
   }
 }
 
@@ -199,6 +240,10 @@ void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOp
     MutexLock lock(mutex_);
     marked = list_.marked_for_deletion();
   }
+  if (!marked.empty() && adopt_file(prefix, options.latest_filename)) {  // one may just have been pinned
+    MutexLock lock(mutex_);
+    marked = list_.marked_for_deletion();
+  }
   tell_of_deletions(marked, prefix);
   bool all_removed = true;
   for (const std::string& key : marked) {
@@ -264,17 +309,8 @@ std::vector<std::string> ManagedCheckpoints::prefixes() const {
   return spelled(list_.prefixes());
 }
 
-std::vector<double> ManagedCheckpoints::commit_times(const std::vector<std::string>& prefixes) const {
-  std::vector<double> times;
-  for (const std::string& prefix : prefixes) {
-    const std::vector<double> found = checkpoint_mtimes(files_, {prefix});
-    times.push_back(found.empty() ? 0 : found[0]);
-  }
-  return times;
-}
-
 void ManagedCheckpoints::reset(const std::vector<std::string>& prefixes) {
-  const std::vector<double> times = commit_times(prefixes);
+  const std::vector<double> times = commit_times(files_, prefixes);
   MutexLock lock(mutex_);
   std::vector<std::string> keys;
   for (const std::string& prefix : prefixes) keys.push_back(key_of(prefix));
@@ -284,7 +320,7 @@ void ManagedCheckpoints::reset(const std::vector<std::string>& prefixes) {
 void ManagedCheckpoints::recover(const CheckpointState& state) {
   const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   const bool timed = state.all_model_checkpoint_timestamps.size() == paths.size();
-  const std::vector<double> all_times = timed ? state.all_model_checkpoint_timestamps : commit_times(paths);
+  const std::vector<double> all_times = timed ? state.all_model_checkpoint_timestamps : commit_times(files_, paths);
   std::vector<std::string> existing, keys;
   std::vector<double> times;
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -320,17 +356,22 @@ void ManagedCheckpoints::keep_behind(int64_t steps) {
   list_.keep_behind(steps);
 }
 
+bool ManagedCheckpoints::adopt_file(const std::string& prefix, const std::string& latest_filename) {
+  const auto found = find_retention(files_, directory_name(prefix), latest_filename);
+  if (!found) return false;  // it is not written yet, or damaged: nobody has said anything
+  const KeptCheckpoints now = with_canonical_prefixes(*found);
+  KeptCheckpoints existing = now;
+  std::erase_if(existing, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
+  MutexLock lock(mutex_);
+  KeptCheckpoints& before = adopted_[retention_key(prefix, latest_filename)];
+  list_.adopt(existing, before);
+  before = now;
+  return true;
+}
+
 std::vector<std::string> ManagedCheckpoints::adopt_retention(const std::string& prefix,
                                                              const std::string& latest_filename) {
-  if (const auto found = find_retention(files_, directory_name(prefix), latest_filename)) {
-    const KeptCheckpoints now = with_canonical_prefixes(*found);
-    KeptCheckpoints existing = now;
-    std::erase_if(existing, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
-    MutexLock lock(mutex_);
-    KeptCheckpoints& before = adopted_[retention_key(prefix, latest_filename)];
-    list_.adopt(existing, before);
-    before = now;
-  }  // else it is not written yet, or damaged: nobody has said anything
+  adopt_file(prefix, latest_filename);
   return adopt_metrics(directory_name(prefix));
 }
 
@@ -376,7 +417,12 @@ void ManagedCheckpoints::store_retention(const std::string& prefix, const std::s
   replace_retention(prefix, latest_filename);
 }
 
+// Changes that others make meanwhile wait for the lock, or were made before it is read again here.
 void ManagedCheckpoints::replace_retention(const std::string& prefix, const std::string& latest_filename) {
+  const auto held = lock_retention(files_, clock_, directory_name(prefix), latest_filename);
+  if (!adopt_file(prefix, latest_filename)) {
+    keep_unusable(files_, retention_path(directory_name(prefix), latest_filename));
+  }
   const KeptCheckpoints kept = retention_in(directory_name(canonical_prefix(prefix)));
   check_directory_owner(files_, prefix);
   write_retention(files_, directory_name(prefix), kept, latest_filename);

@@ -69,10 +69,11 @@ class ManagedCheckpoints {
   std::vector<std::string> best() const;
 
  private:
-  std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
   // Both use the retention file in the directory of `prefix`.
   // Also takes over the readers' metrics. Returns their notes, which may be removed once store_retention() has
   // returned.
+  // adopt_file() is the part of it that reads the retention file; false: there is none that can be used.
+  bool adopt_file(const std::string& prefix, const std::string& latest_filename);
   std::vector<std::string> adopt_retention(const std::string& prefix, const std::string& latest_filename);
   std::vector<std::string> adopt_metrics(const std::string& directory);
   void store_retention(const std::string& prefix, const std::string& latest_filename);

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
 #include "longhaul/console/checkpoints/tensor_source.h"
 #include "longhaul/console/text/shown_text.h"
@@ -18,6 +21,28 @@ struct Candidate {
   bool may_vanish = false;  // it was found in a directory, and a training may delete it
 };
 
+bool is_committed(const ListedCheckpoint& one) {
+  using State = ListedCheckpoint::State;
+  return one.state == State::kComplete || one.state == State::kLacksData || one.state == State::kDamaged;
+}
+
+// Those of a directory that a restart skips, since their files are not whole, and that are newer than what it takes.
+std::vector<std::string> lost_after_latest(FileSystem& files, const std::string& directory) {
+  using State = ListedCheckpoint::State;
+  const ReadCheckpointState read = read_checkpoint_state(files, directory);
+  const bool has_state = read.status == ReadCheckpointState::Status::kRead;
+  const std::string named = has_state ? base_name(read.state.model_checkpoint_path) : "";
+  const std::vector<ListedCheckpoint> found = checkpoints_in(files, directory);
+  const auto latest = std::find_if(found.begin(), found.end(), [](const auto& one) { return one.is_latest; });
+  std::vector<std::string> lost;
+  for (const ListedCheckpoint& one : found) {
+    const bool is_partial = one.state == State::kLacksData || one.state == State::kDamaged ||
+                            (one.state == State::kNoIndex && base_name(one.prefix) == named);
+    if (latest != found.end() && is_partial && one.step > latest->step) lost.push_back(one.prefix);
+  }
+  return lost;
+}
+
 std::vector<Candidate> candidates_of(FileSystem& files, const CheckOptions& options) {
   std::vector<Candidate> all;
   for (const std::string& path : options.paths) {
@@ -25,11 +50,10 @@ std::vector<Candidate> candidates_of(FileSystem& files, const CheckOptions& opti
       all.push_back({path});
     } else if (!options.all) {
       all.push_back({path, true});
+      for (const std::string& prefix : lost_after_latest(files, path)) all.push_back({prefix});
     } else {
       for (const ListedCheckpoint& one : checkpoints_in(files, path)) {
-        const bool is_committed =
-            one.state == ListedCheckpoint::State::kComplete || one.state == ListedCheckpoint::State::kLacksData;
-        if (is_committed) all.push_back({one.prefix, true});
+        if (is_committed(one)) all.push_back({one.prefix, true});
       }
     }
   }
@@ -37,7 +61,7 @@ std::vector<Candidate> candidates_of(FileSystem& files, const CheckOptions& opti
 }
 
 struct Finding {
-  enum class State { kIntact, kStructure, kDamaged, kGone, kUnreadable };
+  enum class State { kIntact, kStructure, kDamaged, kElsewhere, kGone, kUnreadable };
   State state = State::kIntact;
   std::string path{};
   uint64_t bytes = 0;
@@ -50,6 +74,7 @@ const char* name_of(Finding::State state) {
     case Finding::State::kIntact: return "intact";
     case Finding::State::kStructure: return "well-formed";
     case Finding::State::kDamaged: return "damaged";
+    case Finding::State::kElsewhere: return "elsewhere";
     case Finding::State::kGone: return "deleted meanwhile";
     case Finding::State::kUnreadable: return "unreadable";
   }
@@ -74,6 +99,14 @@ Finding examine(FileSystem& files, const Candidate& candidate, const Progress& p
     const bool is_lost = !finding.messages.empty() && !files.is_directory(finding.path) &&
                          source->format() == "checkpoint" && !committed_prefix(files, finding.path);
     if (is_lost) throw NotFoundError(finding.messages.front());
+    const bool is_of_directory = files.is_directory(candidate.path) && source->format() == "checkpoint";
+    if (finding.state == State::kIntact && is_of_directory && !lies_in(finding.path, candidate.path)) {
+      finding.state = State::kElsewhere;
+      finding.messages = {
+          fmt::format("it is intact, but not in {}, whose file {} names it: what lies in there has not "
+                      "been looked at; verify this one by its own name",
+                      candidate.path, kDefaultStateFile)};
+    }
   } catch (const NotFoundError& error) {
     const bool is_gone = candidate.may_vanish && finding.path != candidate.path;
     finding.state =
@@ -90,7 +123,8 @@ Finding examine(FileSystem& files, const Candidate& candidate, const Progress& p
 }
 
 bool is_fine(Finding::State state) {
-  return state != Finding::State::kDamaged && state != Finding::State::kUnreadable;
+  return state != Finding::State::kDamaged && state != Finding::State::kElsewhere &&
+         state != Finding::State::kUnreadable;
 }
 
 std::string text_of(const Finding& finding, const Terminal& terminal) {

@@ -15,7 +15,8 @@ struct CheckOptions {
 };
 
 // longhaul verify: reads all bytes and compares their checksums, with bounded memory. Something is wrong if one is
-// damaged, or cannot be read. A checkpoint of a directory that is deleted meanwhile, as a training does, is not.
+// damaged, or cannot be read; and if a directory's latest checkpoint is not in it, or a newer one there is not whole. A
+// checkpoint of a directory that is deleted meanwhile, as a training does, is not.
 Report check_checkpoints(FileSystem& files, const CheckOptions& options, const Terminal& terminal,
                          const Progress& progress = {});
 

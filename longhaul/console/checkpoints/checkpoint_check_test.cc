@@ -1,5 +1,8 @@
 #include "longhaul/console/checkpoints/checkpoint_check.h"
 
+#include <filesystem>
+
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/checkpoint/state_dict/state_dict.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
 
@@ -51,6 +54,26 @@ TEST_F(CheckpointCheckTest, OneThatATrainingDeletesMeanwhileIsNotDamaged) {
   });
   EXPECT_TRUE(report.is_fine) << report.text;
   EXPECT_THAT(report.text, HasSubstr("deleted meanwhile"));
+}
+
+TEST_F(CheckpointCheckTest, ACopyThatLacksFilesIsNotFineForTheOriginals) {
+  for (const int64_t step : {50, 60}) write_step(step);
+  write_checkpoint_state(files_, directory_.path(),
+                         {.model_checkpoint_path = path("model.ckpt-60"),
+                          .all_model_checkpoint_paths = {path("model.ckpt-50"), path("model.ckpt-60")}});
+  const testing::TemporaryDirectory copy;
+  std::filesystem::copy(directory_.path(), copy.path());
+  const auto verify = [&] { return check_checkpoints(files_, {.paths = {copy.path()}}, {}); };
+  EXPECT_TRUE(verify().is_fine);
+  const auto lose = [&](const std::string& name) {
+    files_.remove(copy.file(name));
+    const Report report = verify();
+    EXPECT_FALSE(report.is_fine) << name;
+    return report.text;
+  };
+  EXPECT_THAT(lose("model.ckpt-60.data-00000-of-00001"), AllOf(HasSubstr("intact  " + copy.file("model.ckpt-50")),
+                                                               HasSubstr("damaged  " + copy.file("model.ckpt-60"))));
+  EXPECT_THAT(lose("model.ckpt-60.index"), HasSubstr("elsewhere  " + path("model.ckpt-60")));
 }
 
 TEST_F(CheckpointCheckTest, WhatIsNotThereIsWrong) {

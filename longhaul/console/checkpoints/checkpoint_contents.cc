@@ -41,7 +41,7 @@ std::vector<const StoredTensor*> chosen_from(const TensorSource& source, const s
   throw NotFoundError(fmt::format("{} has no tensor {}{}", source.path(), name, nearest.hint()));
 }
 
-std::string extreme_text(const TensorStatistics& statistics, double value) {
+std::string extreme_text(const TensorStatistics& statistics, const Number& value) {
   return statistics.has_extremes() ? number_text(value) : "-";
 }
 
@@ -51,8 +51,8 @@ Json to_json(const StoredTensor& tensor) {
 
 void add_statistics(const TensorStatistics& statistics, Json& json) {
   json["elements"] = statistics.count;
-  json["minimum"] = statistics.has_extremes() ? Json(statistics.minimum) : Json();
-  json["maximum"] = statistics.has_extremes() ? Json(statistics.maximum) : Json();
+  json["minimum"] = statistics.has_extremes() ? number_json(statistics.exact_minimum) : Json();
+  json["maximum"] = statistics.has_extremes() ? number_json(statistics.exact_maximum) : Json();
   json["mean"] = statistics.mean;
   json["nan"] = statistics.nans;
   json["infinite"] = statistics.infinities;
@@ -97,7 +97,7 @@ void show_list(const TensorSource& source, const std::vector<const StoredTensor*
     Json json = to_json(*tensor);
     if (with_statistics && can_be_read(*tensor)) {
       const TensorStatistics all = statistics_of(source, *tensor, [&](uint64_t read) { meter.add(read); });
-      for (const std::string& text : {extreme_text(all, all.minimum), extreme_text(all, all.maximum),
+      for (const std::string& text : {extreme_text(all, all.exact_minimum), extreme_text(all, all.exact_maximum),
                                       number_text(all.mean), std::to_string(all.nans)}) {
         row.emplace_back(text);
       }
@@ -123,8 +123,8 @@ void show_values(const TensorSource& source, const StoredTensor& tensor, const T
   Meter meter(progress, 2 * tensor.bytes);
   const TensorStatistics all = statistics_of(source, tensor, [&](uint64_t bytes) { meter.add(bytes); });
   add_statistics(all, json);
-  report.text += fmt::format("minimum {}  maximum {}  mean {}\n", extreme_text(all, all.minimum),
-                             extreme_text(all, all.maximum), number_text(all.mean));
+  report.text += fmt::format("minimum {}  maximum {}  mean {}\n", extreme_text(all, all.exact_minimum),
+                             extreme_text(all, all.exact_maximum), number_text(all.mean));
   const std::string bad = fmt::format("{} NaN, {} infinite", all.nans, all.infinities);
   const bool is_bad = all.nans + all.infinities > 0;
   report.text += fmt::format("{} zero, {}\n", all.zeros, painted(bad, is_bad ? Paint::kRed : Paint::kPlain, terminal));

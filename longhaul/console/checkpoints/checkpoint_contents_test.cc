@@ -1,6 +1,7 @@
 #include "longhaul/console/checkpoints/checkpoint_contents.h"
 
 #include <cmath>
+#include <limits>
 
 #include "longhaul/checkpoint/directory/element_stream.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
@@ -51,6 +52,22 @@ TEST_F(CheckpointContentsTest, ASingleTensorHasAHistogram) {
   const Json& tensor = report.json["tensors"][0];
   EXPECT_EQ(tensor["histogram"]["counts"].front(), 1);
   EXPECT_EQ(tensor["histogram"]["counts"].back(), 2);
+}
+
+TEST_F(CheckpointContentsTest, LargeIntegersAreExact) {
+  write("m-1", {{"n", Tensor::of<int64_t>({(int64_t{1} << 62) + 1, -(int64_t{1} << 62) - 1})},
+                {"u", Tensor::of<uint64_t>({std::numeric_limits<uint64_t>::max(), 1})}});
+  EXPECT_THAT(show("n").text, HasSubstr("minimum -4611686018427387905  maximum 4611686018427387905"));
+  EXPECT_EQ(show("u").json["tensors"][0]["maximum"], std::numeric_limits<uint64_t>::max());
+}
+
+TEST_F(CheckpointContentsTest, ARangeMayBeWiderThanADouble) {
+  write("m-1", {{"w", Tensor::of<double>({-1.7e308, 1.7e308, 1.7e308, 1.7e308})}});
+  const Report report = show("w");
+  EXPECT_THAT(report.text, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf ")), HasSubstr("mean 8.5e+307")));
+  const Json& counts = report.json["tensors"][0]["histogram"]["counts"];
+  EXPECT_EQ(counts.front(), 1);
+  EXPECT_EQ(counts.back(), 3);
 }
 
 TEST_F(CheckpointContentsTest, TakesAPattern) {

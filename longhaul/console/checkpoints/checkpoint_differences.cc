@@ -15,12 +15,35 @@
 namespace longhaul::console {
 namespace {
 
+// The distance of two numbers: of integers exactly, of others in doubles, and infinite if one is a NaN.
+template <typename T>
+auto distance_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
+                 : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
+  } else {
+    const double apart = std::abs(as_double(a) - as_double(b));
+    return std::isnan(apart) ? static_cast<double>(INFINITY) : apart;
+  }
+}
+
+template <typename T>
+bool is_tolerated(T a, T b, double tolerance) {
+  if (!(tolerance > 0)) return false;
+  if constexpr (std::is_integral_v<T>) {
+    constexpr double kAllOfThem = 18446744073709551616.0;  // 2^64
+    return tolerance >= kAllOfThem || distance_of(a, b) <= static_cast<uint64_t>(tolerance);
+  } else {
+    return distance_of(a, b) <= tolerance || (std::isnan(as_double(a)) && std::isnan(as_double(b)));
+  }
+}
+
 // The elements that differ, and the pair that is farthest apart.
 struct Differing {
   uint64_t count = 0;
-  double largest = -1;
+  Number largest = 0.0;
   uint64_t at = 0;
-  double a = 0, b = 0;
+  Number a = 0.0, b = 0.0;
 };
 
 template <typename T>
@@ -29,17 +52,13 @@ void add_differing(std::string_view left, std::string_view right, double toleran
   const T* const b = reinterpret_cast<const T*>(right.data());
   for (size_t i = 0; i < left.size() / sizeof(T); ++i) {
     if (std::memcmp(a + i, b + i, sizeof(T)) == 0) continue;
-    const double x = as_double(a[i]), y = as_double(b[i]);
-    const double apart = std::abs(x - y);
-    const double distance = std::isnan(apart) ? INFINITY : apart;
-    const bool is_tolerated = tolerance > 0 && (distance <= tolerance || (std::isnan(x) && std::isnan(y)));
-    if (is_tolerated) continue;
-    ++found.count;
-    if (distance > found.largest) {
+    if (is_tolerated(a[i], b[i], tolerance)) continue;
+    const Number distance = distance_of(a[i], b[i]);  // always of the same of Number's types
+    if (found.count++ == 0 || distance > found.largest) {
       found.largest = distance;
       found.at = begin + i;
-      found.a = x;
-      found.b = y;
+      found.a = as_number(a[i]);
+      found.b = as_number(b[i]);
     }
   }
 }
@@ -116,9 +135,10 @@ class Comparison {
     if (found.count == 0) return {.name = a.name};
     const std::string place = index_text(found.at, a.shape);
     Result result{.name = a.name, .kind = "values"};
-    result.how = fmt::format("{} of {} differ, at most by {}: {} is {:.9g} and {:.9g}", found.count,
-                             a.shape.num_elements(), number_text(found.largest), place, found.a, found.b);
-    result.json = {{"differing", found.count}, {"largest_difference", found.largest}, {"at", place}};
+    result.how = fmt::format("{} of {} differ, at most by {}: {} is {} and {}", found.count, a.shape.num_elements(),
+                             number_text(found.largest), place, number_text(found.a, *a.known == kDouble ? 17 : 9),
+                             number_text(found.b, *a.known == kDouble ? 17 : 9));
+    result.json = {{"differing", found.count}, {"largest_difference", number_json(found.largest)}, {"at", place}};
     return result;
   }
 

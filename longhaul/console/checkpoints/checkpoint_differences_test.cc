@@ -1,6 +1,7 @@
 #include "longhaul/console/checkpoints/checkpoint_differences.h"
 
 #include <cmath>
+#include <limits>
 
 #include "longhaul/checkpoint/directory/element_stream.h"
 #include "longhaul/checkpoint/state_dict/state_dict.h"
@@ -56,6 +57,19 @@ TEST_F(CheckpointDifferencesTest, ToleratesWhatItIsToldTo) {
   EXPECT_FALSE(compare(a, b).is_fine);
   EXPECT_FALSE(compare(a, b, 0.1).is_fine);
   EXPECT_TRUE(compare(a, b, 0.25).is_fine);
+}
+
+TEST_F(CheckpointDifferencesTest, IntegersAreComparedExactly) {
+  constexpr int64_t kLarge = int64_t{1} << 62, kLeast = std::numeric_limits<int64_t>::min();
+  const Tensors a{{"n", Tensor::of<int64_t>({kLarge, 7})}}, b{{"n", Tensor::of<int64_t>({kLarge + 100, 7})}};
+  const Report report = compare(a, b, 99);
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_THAT(report.text, HasSubstr("at most by 100: [0] is 4611686018427387904 and 4611686018427388004"));
+  EXPECT_EQ(report.json["tensors"][0]["largest_difference"], 100);
+  EXPECT_TRUE(compare(a, b, 100.5).is_fine);
+  const Report ends = compare({{"n", Tensor::scalar(kLeast)}}, {{"n", Tensor::scalar(~kLeast)}}, 1e18);
+  EXPECT_THAT(ends.text, HasSubstr("at most by 18446744073709551615"));
+  EXPECT_TRUE(compare({{"n", Tensor::scalar(kLeast)}}, {{"n", Tensor::scalar(~kLeast)}}, 1e300).is_fine);
 }
 
 TEST_F(CheckpointDifferencesTest, FindsADifferenceBeyondTheFirstPiece) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "longhaul/base/size_text.h"
+#include "longhaul/checkpoint/bundle/bundle_index.h"
 #include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
@@ -55,6 +56,40 @@ bool is_data(const std::string& name) {
   return base_of_data_name(name).has_value();
 }
 
+// nullopt: it is no regular file.
+std::optional<uint64_t> file_size(FileSystem& files, const std::string& path) {
+  try {
+    return files.open(path)->size();
+  } catch (const InvalidArgumentError&) {
+    return std::nullopt;
+  }
+}
+
+// What is wrong with it, as far as its index and the sizes of its data files tell; empty: nothing.
+std::string damage_of(FileSystem& files, const std::string& prefix) {
+  try {
+    const BundleIndex index(files, prefix);
+    std::map<int, uint64_t> needed;  // by shard
+    for (const auto& [key, piece] : index.pieces()) {
+      if (!piece.entry.slices.empty()) continue;
+      const bool is_possible = piece.offset >= 0 && piece.size >= 0;
+      if (!is_possible) return fmt::format("{}: no file has such a place", index.where(key, piece));
+      const uint64_t end = static_cast<uint64_t>(piece.offset) + static_cast<uint64_t>(piece.size);
+      needed[piece.shard] = std::max(needed[piece.shard], end);
+    }
+    for (const auto& [shard, bytes] : needed) {
+      const std::string path = data_path(index.committed(), shard, index.num_shards());
+      const auto size = file_size(files, path);
+      if (!size) return base_name(path) + " is no regular file";
+      if (*size < bytes) return fmt::format("{} has {} bytes of {}", base_name(path), *size, bytes);
+    }
+  } catch (const DataLossError& error) {
+    return error.what();
+  } catch (const Error&) {  // it was removed meanwhile, this user may not read it, or the library does not
+  }
+  return "";
+}
+
 class Listing {
  public:
   Listing(FileSystem& files, const std::string& directory)
@@ -62,7 +97,10 @@ class Listing {
 
   std::vector<ListedCheckpoint> take() {
     for (const FoundCheckpoint& found : find_checkpoints(files_, directory_, "")) {
-      add(found.prefix, State::kComplete).modified_at = found.modified_at;
+      ListedCheckpoint& one = add(found.prefix, State::kComplete);
+      one.modified_at = found.modified_at;
+      one.damage = damage_of(files_, found.prefix);
+      if (!one.damage.empty()) one.state = State::kDamaged;
     }
     for (const std::string& prefix : incomplete_checkpoints(files_, directory_, "")) add(prefix, State::kLacksData);
     for (const std::string& prefix : corrupt_sets(files_, directory_)) {
@@ -88,10 +126,15 @@ class Listing {
   }
 
   void mark_latest() {
-    const auto latest = latest_checkpoint(files_, directory_);
-    if (!latest) return;
-    const std::string canonical = canonical_prefix(*latest);
-    for (ListedCheckpoint& one : found_) one.is_latest = canonical_prefix(one.prefix) == canonical;
+    for (const std::string& candidate : checkpoint_candidates(files_, directory_)) {
+      const std::string canonical = canonical_prefix(candidate);
+      const auto one = std::find_if(found_.begin(), found_.end(), [&](const ListedCheckpoint& each) {
+        return canonical_prefix(each.prefix) == canonical;
+      });
+      if (one != found_.end() && one->state == State::kDamaged) continue;  // a restart does not take it
+      if (one != found_.end()) one->is_latest = true;
+      return;
+    }
   }
 
   void mark_kept() {
@@ -129,6 +172,7 @@ const char* name_of(State state) {
   switch (state) {
     case State::kComplete: return "complete";
     case State::kLacksData: return "lacks data files";
+    case State::kDamaged: return "damaged";
     case State::kSetAside: return "set aside";
     case State::kNoIndex: return "no index";
   }
@@ -141,13 +185,15 @@ std::string remarks(const ListedCheckpoint& checkpoint) {
   if (checkpoint.is_pinned) all.emplace_back("pinned");
   if (checkpoint.metric) all.push_back(fmt::format("metric {:.6g}", *checkpoint.metric));
   if (checkpoint.state == State::kLacksData) all.emplace_back("damaged: data files are missing");
+  if (checkpoint.state == State::kDamaged) all.push_back("damaged: " + checkpoint.damage);
   if (checkpoint.state == State::kSetAside) all.emplace_back("damaged, set aside as .corrupt");
   if (checkpoint.state == State::kNoIndex) all.emplace_back("not committed: being written, or left by a crash");
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
 bool is_damaged(const ListedCheckpoint& checkpoint) {
-  return checkpoint.state == State::kLacksData || checkpoint.state == State::kSetAside;
+  return checkpoint.state == State::kLacksData || checkpoint.state == State::kDamaged ||
+         checkpoint.state == State::kSetAside;
 }
 
 Json to_json(const ListedCheckpoint& checkpoint) {
@@ -167,7 +213,41 @@ Paint paint_of(const ListedCheckpoint& checkpoint) {
   return checkpoint.is_latest ? Paint::kGreen : Paint::kPlain;
 }
 
+void list_directory(FileSystem& files, const std::string& directory, bool is_single, double now,
+                    const Terminal& terminal, Report& report) {
+  const std::vector<ListedCheckpoint> found = checkpoints_in(files, directory);
+  Table table({{"checkpoint"}, {"step", Align::kRight}, {"saved", Align::kRight}, {"size", Align::kRight}, {""}});
+  Json checkpoints = Json::array();
+  uint64_t total = 0;
+  for (const ListedCheckpoint& one : found) {
+    table.add({Cell(base_name(one.prefix), paint_of(one)), one.step ? std::to_string(*one.step) : "",
+               one.modified_at > 0 ? age_text(one.modified_at, now) : "", size_text(one.bytes), remarks(one)});
+    checkpoints.push_back(to_json(one));
+    total += one.bytes;
+  }
+  if (!is_single || found.empty()) report.text += shown(directory, 1000) + ":\n";
+  report.text += found.empty() ? "no checkpoint\n" : table.text(terminal);
+  const auto elsewhere = latest_elsewhere(files, directory);
+  if (elsewhere) {
+    report.text += fmt::format("a restart takes {}, which is not in this directory: the file {} there names it\n",
+                               shown(*elsewhere, 1000), kDefaultStateFile);
+  }
+  const uint64_t room = files.free_bytes(directory);
+  report.text += fmt::format("{} in {} checkpoint{}, {} free\n", size_text(total), found.size(),
+                             found.size() == 1 ? "" : "s", size_text(room));
+  report.json["directories"].push_back({{"path", directory},
+                                        {"checkpoints", checkpoints},
+                                        {"bytes", total},
+                                        {"free_bytes", room},
+                                        {"latest_elsewhere", json_or_null(elsewhere)}});
+}
+
 }  // namespace
+
+std::optional<std::string> latest_elsewhere(FileSystem& files, const std::string& directory) {
+  const auto latest = latest_checkpoint(files, directory);
+  return latest && !lies_in(*latest, directory) ? latest : std::nullopt;
+}
 
 std::vector<ListedCheckpoint> checkpoints_in(FileSystem& files, const std::string& directory) {
   return Listing(files, directory).take();
@@ -176,24 +256,17 @@ std::vector<ListedCheckpoint> checkpoints_in(FileSystem& files, const std::strin
 Report list_checkpoints(FileSystem& files, const std::vector<std::string>& directories, double now,
                         const Terminal& terminal) {
   Report report{.json = json_of("ls")};
-  Json& listed = report.json["directories"] = Json::array();
+  report.json["directories"] = Json::array();
+  const bool is_single = directories.size() == 1;
   for (const std::string& directory : directories) {
-    const std::vector<ListedCheckpoint> found = checkpoints_in(files, directory);
-    Table table({{"checkpoint"}, {"step", Align::kRight}, {"saved", Align::kRight}, {"size", Align::kRight}, {""}});
-    Json checkpoints = Json::array();
-    uint64_t total = 0;
-    for (const ListedCheckpoint& one : found) {
-      table.add({Cell(base_name(one.prefix), paint_of(one)), one.step ? std::to_string(*one.step) : "",
-                 one.modified_at > 0 ? age_text(one.modified_at, now) : "", size_text(one.bytes), remarks(one)});
-      checkpoints.push_back(to_json(one));
-      total += one.bytes;
+    try {
+      list_directory(files, directory, is_single, now, terminal, report);
+    } catch (const Error& error) {
+      if (is_single) throw;
+      report.text += fmt::format("{}:\n{}\n", shown(directory, 1000), shown(error.what(), 1000));
+      report.json["directories"].push_back({{"path", directory}, {"error", error.what()}});
+      report.is_fine = false;
     }
-    if (directories.size() > 1 || found.empty()) report.text += shown(directory, 1000) + ":\n";
-    report.text += found.empty() ? "no checkpoint\n" : table.text(terminal);
-    const uint64_t room = files.free_bytes(directory);
-    report.text += fmt::format("{} in {} checkpoint{}, {} free\n", size_text(total), found.size(),
-                               found.size() == 1 ? "" : "s", size_text(room));
-    listed.push_back({{"path", directory}, {"checkpoints", checkpoints}, {"bytes", total}, {"free_bytes", room}});
   }
   return report;
 }

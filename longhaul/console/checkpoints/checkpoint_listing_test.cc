@@ -1,6 +1,9 @@
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
 
+#include <sys/stat.h>
+
 #include "longhaul/checkpoint/directory/retention_file.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
 
@@ -53,6 +56,39 @@ TEST_F(CheckpointListingTest, SaysWhatIsNoWholeCheckpoint) {
                         {1, State::kSetAside}, {2, State::kLacksData}, {3, State::kComplete}, {4, State::kNoIndex}}));
   EXPECT_THAT(report().text, AllOf(HasSubstr("damaged, set aside"), HasSubstr("data files are missing"),
                                    HasSubstr("being written, or left by a crash")));
+}
+
+TEST_F(CheckpointListingTest, OneWhoseFilesAreNotWholeIsNotTheLatest) {
+  for (const int64_t step : {1, 2, 3}) write_step(step);
+  const std::string data = path("model.ckpt-3.data-00000-of-00001");
+  write_file_atomically(files_, data, read_file(files_, data).substr(1));
+  files_.remove(path("model.ckpt-2.index"));
+  ASSERT_EQ(::mkfifo(path("model.ckpt-2.index").c_str(), 0600), 0);
+  const auto found = checkpoints_in(files_, directory_.path());
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found[0].is_latest);
+  EXPECT_EQ(found[1].state, State::kDamaged);
+  EXPECT_EQ(found[2].state, State::kDamaged);
+  EXPECT_FALSE(found[2].is_latest);
+  EXPECT_THAT(report().text, HasSubstr("damaged: model.ckpt-3.data-00000-of-00001 has 407 bytes of 408"));
+}
+
+TEST_F(CheckpointListingTest, WhatARestartTakesFromAnotherDirectoryIsNamed) {
+  write_step(1);
+  const testing::TemporaryDirectory other;
+  write_checkpoint_state(files_, other.path(), {.model_checkpoint_path = path("model.ckpt-1")});
+  EXPECT_EQ(latest_elsewhere(files_, other.path()), path("model.ckpt-1"));
+  EXPECT_THAT(list_checkpoints(files_, {other.path()}, 0, {}).text,
+              HasSubstr("a restart takes " + path("model.ckpt-1") + ", which is not in this directory"));
+  EXPECT_EQ(latest_elsewhere(files_, directory_.path()), std::nullopt);
+}
+
+TEST_F(CheckpointListingTest, OfSeveralOneThatIsNotThereKeepsNoneFromBeingListed) {
+  write_step(1);
+  const Report report = list_checkpoints(files_, {path("none"), directory_.path()}, 0, {});
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_THAT(report.text, AllOf(HasSubstr(path("none") + ":\n"), HasSubstr("model.ckpt-1")));
+  EXPECT_THROW(list_checkpoints(files_, {path("none")}, 0, {}), NotFoundError);
 }
 
 TEST_F(CheckpointListingTest, ADirectoryMayHaveNone) {

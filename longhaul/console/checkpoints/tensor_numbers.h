@@ -5,11 +5,14 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "longhaul/console/checkpoints/tensor_source.h"
+#include "longhaul/console/text/report.h"
 #include "longhaul/tensor/dtype.h"
 
 namespace longhaul::console {
@@ -25,6 +28,24 @@ double as_double(T value) {
     return static_cast<double>(value);
   }
 }
+
+// A number of a tensor as it is: a double does not have all integers of 64 bits.
+using Number = std::variant<double, int64_t, uint64_t>;
+
+template <typename T>
+Number as_number(T value) {
+  if constexpr (!std::is_integral_v<T>) {
+    return as_double(value);
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<int64_t>(value);
+  } else {
+    return static_cast<uint64_t>(value);
+  }
+}
+
+// Integers with all of their digits, others with so many.
+std::string number_text(const Number& number, int digits = 6);
+Json number_json(const Number& number);
 
 // Calls visit(T{}) with the type of the elements of a dtype for which has_numbers(); of bools, uint8_t, since a file
 // may have others than 0 and 1.
@@ -50,7 +71,8 @@ auto with_type_of(DType dtype, const Visit& visit) {
 struct TensorStatistics {
   uint64_t count = 0, nans = 0, infinities = 0, zeros = 0;
   double minimum = INFINITY, maximum = -INFINITY;
-  double mean = 0;  // of the finite ones
+  Number exact_minimum = 0.0, exact_maximum = 0.0;  // the same; integers are not rounded
+  double mean = 0;                                  // of the finite ones
 
   bool has_extremes() const { return minimum <= maximum; }
 };

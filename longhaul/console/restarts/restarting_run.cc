@@ -78,7 +78,7 @@ class RestartingRun {
     const Seconds deadline = Clock::real().now() + time;
     while (stop_ == 0) {
       const Seconds left = deadline - Clock::real().now();
-      if (left <= Seconds{0}) return true;
+      if (!(left > Seconds{0})) return true;  // of a NaN too
       if (const auto signal = signals_.wait(left)) pass_on(*signal, nullptr);
     }
     return false;

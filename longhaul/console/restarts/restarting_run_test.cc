@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <thread>
 
 #include "longhaul/base/error.h"
@@ -49,6 +50,11 @@ TEST_F(RestartingRunTest, EndsWithTheProgram) {
   EXPECT_THAT(events_, ElementsAre("started", "ended", "finished"));
   EXPECT_EQ(run("exit 2"), 2);
   EXPECT_THAT(said_, Contains(HasSubstr("exit status 2 is wrong usage")));
+}
+
+TEST_F(RestartingRunTest, APauseThatIsNoNumberIsNone) {
+  const RestartOptions options{.max_restarts = 1, .first_pause = Seconds{NAN}, .longest_pause = Seconds{NAN}};
+  EXPECT_EQ(run_restarting({"sh", "-c", "exit 75"}, options, {}), 75);
 }
 
 TEST_F(RestartingRunTest, StartsAgainAfterAPreemptionAndACrash) {

@@ -25,7 +25,8 @@ size_t left_of(const Terminal& terminal, size_t taken) {
 // The place of a value between two limits, of `count` places.
 size_t place_of(double value, double low, double high, size_t count) {
   if (!(high > low)) return 0;
-  const double share = (value - low) / (high - low);
+  const double scale = std::isfinite(high - low) ? 1 : 0.5;  // by halves where the range has no double
+  const double share = (scale * value - scale * low) / (scale * high - scale * low);
   return std::min(count - 1, static_cast<size_t>(std::max(0.0, share * static_cast<double>(count))));
 }
 
@@ -60,7 +61,7 @@ std::string histogram_text(double low, double high, const std::vector<uint64_t>&
   const uint64_t most = *std::max_element(counts.begin(), counts.end());
   const auto limit = [&](size_t i) {
     const double share = static_cast<double>(i) / static_cast<double>(counts.size());
-    return number_text(low + (high - low) * share);
+    return number_text(std::isfinite(high - low) ? low + (high - low) * share : low * (1 - share) + high * share);
   };
   size_t limits = 0, digits = std::to_string(most).size();
   for (size_t i = 0; i < counts.size(); ++i) limits = std::max(limits, limit(i).size());

@@ -15,6 +15,20 @@ TEST(PlotTest, AHistogramHasALineForEachRange) {
             " 0.5  2  ######\n");
 }
 
+TEST(PlotTest, ARangeMayBeWiderThanADouble) {
+  constexpr double kMost = 1.7e308;
+  EXPECT_EQ(histogram_text(-kMost, kMost, {1, 0, 0, 2}, {.is_terminal = true, .columns = 24}),
+            "-1.7e+308  1  #####\n"
+            "-8.5e+307  0\n"
+            "        0  0\n"
+            " 8.5e+307  2  ##########\n");
+  EXPECT_EQ(plot_text({{0, -kMost}, {1, 0}, {2, kMost}}, 3, {.is_terminal = true, .columns = 20}),
+            " 1.7e+308 |        *\n"
+            "          |     *\n"
+            "-1.7e+308 | *\n"
+            "            0      2\n");
+}
+
 TEST(PlotTest, ABarHasEighthsWhereTheTerminalShowsThem) {
   EXPECT_EQ(bar_text(0.5, 4, {}), "##");
   EXPECT_EQ(bar_text(0.001, 4, {}), "#") << "little is not nothing";

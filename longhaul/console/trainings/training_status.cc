@@ -137,9 +137,19 @@ class Examination {
     for (const ListedCheckpoint& one : checkpoints_in(files_, status_.directory)) {
       if (one.is_latest) status_.checkpoint = one;
       if (one.state == ListedCheckpoint::State::kSetAside) ++set_aside;
+      if (one.state == ListedCheckpoint::State::kDamaged) {
+        complain(
+            fmt::format("checkpoint {} is damaged, and a restart skips it: {}", base_name(one.prefix), one.damage));
+      }
       if (one.state != ListedCheckpoint::State::kLacksData) continue;
       complain(
           fmt::format("checkpoint {} lacks data files: it is damaged, and a restart skips it", base_name(one.prefix)));
+    }
+    if (const auto elsewhere = latest_elsewhere(files_, status_.directory)) {
+      complain(
+          fmt::format("a restart takes {}, which is not in this directory: its state file names it, as that of a "
+                      "copy does that lacks files; copy them, or remove the state file",
+                      *elsewhere));
     }
     if (set_aside > 0) {
       status_.notes.push_back(

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,20 +15,37 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/safetensors/safetensors.h"
 #include "longhaul/checkpoint/state_dict/state_dict.h"
+#include "longhaul/console/checkpoints/tensor_source.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul::console {
 namespace {
 
-constexpr size_t kLongestName = 4096;  // that a regular expression is tried on: it takes stack for each byte
+constexpr size_t kLongestPattern = 1000;  // it takes stack too
+constexpr size_t kLongestName = 4096;     // that a regular expression is tried on: it takes stack for each byte
 
 std::regex compiled(const std::string& pattern) {
+  if (pattern.size() > kLongestPattern) {
+    throw InvalidArgumentError(fmt::format("the pattern '{}' is too long: it has {} bytes, and {} are allowed",
+                                           shown(pattern, 60), pattern.size(), kLongestPattern));
+  }
   try {
     return std::regex(pattern);
   } catch (const std::regex_error& error) {
-    throw InvalidArgumentError(fmt::format("'{}' is no regular expression: {}", pattern, error.what()));
+    throw InvalidArgumentError(fmt::format("'{}' is no regular expression: {}", shown(pattern), error.what()));
   }
+}
+
+// A link to nothing is there too, and would be replaced.
+bool is_taken(FileSystem& files, const std::string& path) {
+  const std::vector<std::string> names = names_in(files, directory_name(path));
+  return files.exists(path) || std::find(names.begin(), names.end(), base_name(path)) != names.end();
+}
+
+bool is_taken_by_checkpoint(FileSystem& files, const std::string& prefix) {
+  return committed_prefix(files, prefix) || is_taken(files, index_path(prefix)) ||
+         !data_files_of(files, prefix).empty();
 }
 
 using Rename = std::function<std::optional<std::string>(const std::string& name)>;
@@ -100,9 +118,23 @@ Copied copy_checkpoint_renamed(FileSystem& files, const ConversionOptions& optio
   return copied;
 }
 
+// A file without tensors is nobody's wish.
+void check_choice(FileSystem& files, const ConversionOptions& options, const Rename& chosen) {
+  if (!chosen) return;
+  const auto source = open_tensors(files, options.from);
+  const std::vector<StoredTensor>& all = source->tensors();
+  const bool has_some = std::any_of(all.begin(), all.end(), [&](const StoredTensor& one) { return chosen(one.name); });
+  if (has_some || all.empty()) return;
+  throw NotFoundError(fmt::format("none of the {} tensors of {} is wanted ({}{}{}), so nothing is written", all.size(),
+                                  options.from, options.module_only ? "--module" : "",
+                                  options.module_only && !options.only.empty() ? ", " : "",
+                                  options.only.empty() ? "" : "--only=" + shown(options.only)));
+}
+
 Copied convert(FileSystem& files, const ConversionOptions& options) {
   const Rename rename = rename_by(options);
   const bool is_checkpoint = files.is_directory(options.from) || committed_prefix(files, options.from);
+  check_choice(files, options, is_checkpoint && options.module_only ? of_module(rename) : rename);
   StateDictOptions state_dict{.rename = rename, .skip_unsupported = options.skips_unsupported};
   if (!is_checkpoint && is_file_of_weights(options.to)) {
     return to_copied(save_state_dict(load_state_dict(options.from, state_dict, files), options.to, {}, files));
@@ -121,6 +153,15 @@ Copied convert(FileSystem& files, const ConversionOptions& options) {
 
 }  // namespace
 
+void check_conversion(const ConversionOptions& options) {
+  if (options.from.empty()) throw InvalidArgumentError("what is to be copied has an empty name");
+  if (base_name(options.to).empty()) {
+    throw InvalidArgumentError(
+        fmt::format("'{}' names no file: TO is that of a file of weights, or the prefix of a checkpoint", options.to));
+  }
+  rename_by(options);
+}
+
 NameRule parse_name_rule(const std::string& text) {
   const size_t at = text.rfind('=');
   if (at == text.npos || at == 0) {
@@ -131,8 +172,9 @@ NameRule parse_name_rule(const std::string& text) {
 }
 
 Report convert_tensors(FileSystem& files, const ConversionOptions& options, const Terminal&) {
+  check_conversion(options);
   const bool exists =
-      is_file_of_weights(options.to) ? files.exists(options.to) : committed_prefix(files, options.to).has_value();
+      is_file_of_weights(options.to) ? is_taken(files, options.to) : is_taken_by_checkpoint(files, options.to);
   if (exists && !options.replaces) {
     throw AlreadyExistsError(fmt::format("{} exists: name another, or pass --replace", options.to));
   }

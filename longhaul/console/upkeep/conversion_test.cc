@@ -1,5 +1,7 @@
 #include "longhaul/console/upkeep/conversion.h"
 
+#include <unistd.h>
+
 #include "longhaul/checkpoint/directory/checkpoint_reader.h"
 #include "longhaul/checkpoint/state_dict/state_dict.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
@@ -56,6 +58,37 @@ TEST_F(ConversionTest, ReplacesNothingUnlessToldTo) {
   EXPECT_THROW(convert("a.pt", "m-1"), AlreadyExistsError);
   EXPECT_THAT(convert("m-1", "a.pt", {.only = "0", .replaces = true}),
               ElementsAre("0.weight", "Adam/0.weight/exp_avg"));
+}
+
+TEST_F(ConversionTest, ALinkToNothingIsNotReplaced) {
+  for (const std::string name : {"a.pt", "copy-1.index"}) {
+    ASSERT_EQ(::symlink("not mounted", path(name).c_str()), 0);
+    EXPECT_THROW(convert("m-1", name == "a.pt" ? name : "copy-1"), AlreadyExistsError);
+    char target[100];
+    EXPECT_EQ(::readlink(path(name).c_str(), target, sizeof target), 11) << name;
+  }
+  EXPECT_THAT(convert("m-1", "a.pt", {.replaces = true}).size(), 3u);
+}
+
+TEST_F(ConversionTest, WritesNothingIfNothingIsWanted) {
+  convert("m-1", "b.pt");
+  for (const std::string to : {"a.pt", "a.safetensors", "copy-1"}) {
+    for (const std::string from : {"m-1", "b.pt"}) {
+      EXPECT_THROW(convert(from, to, {.only = "nothing"}), NotFoundError) << from << to;
+    }
+  }
+  EXPECT_FALSE(files_.exists(path("a.pt")) || files_.exists(path("a.safetensors")));
+  EXPECT_FALSE(files_.exists(path("copy-1.index")));
+}
+
+TEST_F(ConversionTest, RefusesEmptyNamesAndLongPatterns) {
+  EXPECT_THROW(check_conversion({.from = "a", .to = ""}), InvalidArgumentError);
+  EXPECT_THROW(check_conversion({.from = "a", .to = "b/"}), InvalidArgumentError);
+  EXPECT_THROW(check_conversion({.from = "", .to = "b"}), InvalidArgumentError);
+  EXPECT_THROW(check_conversion({.from = "a", .to = "b", .only = "("}), InvalidArgumentError);
+  EXPECT_THROW(check_conversion({.from = "a", .to = "b", .only = std::string(100000, '(')}), InvalidArgumentError);
+  EXPECT_THROW(parse_name_rule(std::string(100000, '(') + "=x"), InvalidArgumentError);
+  EXPECT_NO_THROW(check_conversion({.from = "a", .to = "b", .only = std::string(1000, 'x')}));
 }
 
 TEST_F(ConversionTest, RefusesWhatIsAmbiguousOrNoRule) {

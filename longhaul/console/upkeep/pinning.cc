@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
 #include "longhaul/checkpoint/directory/checkpoint_reader.h"
 #include "longhaul/checkpoint/directory/retention_file.h"
+#include "longhaul/checkpoint/directory/retention_lock.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/console/text/shown_text.h"
 
@@ -12,10 +14,15 @@ namespace longhaul::console {
 namespace {
 
 constexpr int kMostTries = 5;
+constexpr Seconds kLongestWait{10};  // for who else changes the file
 
 // The prefix as the retention file's functions have it: in the directory, by its base name.
 std::string existing_checkpoint(FileSystem& files, const std::string& named) {
   const std::string prefix = checkpoint_prefix(files, strip_file_scheme(named));
+  if (files.is_directory(strip_file_scheme(named)) && !lies_in(prefix, strip_file_scheme(named))) {
+    throw FailedPreconditionError(fmt::format(
+        "the latest checkpoint of {} is {}, which is not in it: name the checkpoint that you mean", named, prefix));
+  }
   if (!checkpoint_exists(files, prefix)) throw NotFoundError(fmt::format("there is no checkpoint {}", prefix));
   return prefix;
 }
@@ -43,17 +50,23 @@ void change(KeptCheckpoints& kept, const std::string& prefix, bool is_pinned) {
   if (!is_pinned && !it->second.metric && !it->second.fallen_out) kept.erase(it);
 }
 
-// A training may replace the file between the reading and the writing here, so it is read again.
+// Where there are no locks, a training may replace the file between the reading and the writing here, so it is read
+// again.
 void change_file(FileSystem& files, const std::string& prefix, bool is_pinned) {
   const std::string directory = directory_name(prefix);
   check_retention_file(files, directory);
+  const RetentionLock lock(files, Clock::real(), directory, kLongestWait);
+  if (lock.state() == RetentionLock::State::kTaken) throw UnavailableError(lock.why() + ": try again");
+  const auto read = [&] {
+    return usable_retention(files, directory, "none is pinned or unpinned").value_or(KeptCheckpoints());
+  };
   for (int i = 0; i < kMostTries; ++i) {
-    KeptCheckpoints kept = read_retention(files, directory);
+    KeptCheckpoints kept = read();
     if (is_pinned_in(kept, prefix) == is_pinned) return;
     change(kept, prefix, is_pinned);
     write_retention(files, directory, kept);
   }
-  KeptCheckpoints kept = read_retention(files, directory);
+  KeptCheckpoints kept = read();
   if (is_pinned_in(kept, prefix) == is_pinned) return;
   throw UnavailableError(
       fmt::format("{} is replaced by somebody else all the time: try again", retention_path(directory)));
@@ -68,6 +81,9 @@ Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefix
   report.json["checkpoints"] = checkpoints;
   for (const std::string& prefix : checkpoints) {
     change_file(files, prefix, is_pinned);
+    if (is_pinned && !checkpoint_exists(files, prefix)) {
+      throw NotFoundError(fmt::format("{} was deleted while it was pinned", prefix));
+    }
     report.text += fmt::format("{} is {}\n", shown(prefix, 1000), is_pinned ? "pinned" : "not pinned");
   }
   return report;

@@ -13,7 +13,8 @@ namespace longhaul::console {
 // unpin, a checkpoint that is no longer among the newest is deleted by the next save.
 //
 // `prefixes`: of checkpoints; a directory stands for its latest. NotFoundError: there is no such checkpoint, and
-// nothing was changed. UnavailableError: a training replaced the file at the same moment, several times: try again.
+// nothing was changed. FailedPreconditionError: the file is there, but cannot be used: it is
+// not replaced. UnavailableError: somebody else changes the file all the time: try again.
 Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefixes, bool is_pinned);
 
 }  // namespace longhaul::console

@@ -8,16 +8,22 @@
 #include <set>
 #include <vector>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/directory/checkpoint_reader.h"
+#include "longhaul/checkpoint/directory/retention_file.h"
+#include "longhaul/checkpoint/directory/retention_lock.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
+#include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/table.h"
 #include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul::console {
 namespace {
+
+constexpr Seconds kLongestWaitForPins{10};  // for who changes the pins
 
 struct Choice {
   ListedCheckpoint checkpoint;
@@ -53,13 +59,29 @@ std::vector<Choice> choose(FileSystem& files, const PruneOptions& options) {
   return choices;
 }
 
-void check_latest(FileSystem& files, const std::vector<Choice>& choices) {
+void check_latest(FileSystem& files, const std::string& directory, const std::vector<Choice>& choices) {
+  std::optional<std::string> damaged;
+  for (const ListedCheckpoint& one : checkpoints_in(files, directory)) {
+    using State = ListedCheckpoint::State;
+    if (one.is_latest) damaged = std::nullopt;
+    if (one.state == State::kDamaged || one.state == State::kLacksData) damaged = one.prefix;
+  }
+  if (damaged) {
+    throw DataLossError(
+        fmt::format("{} is newer than the latest, and not whole, so nothing is deleted: longhaul verify says what it "
+                    "lacks; remove its files if nothing can be done",
+                    *damaged));
+  }
   for (const Choice& choice : choices) {
     if (!choice.checkpoint.is_latest) continue;
     const CheckpointReader reader(choice.checkpoint.prefix, files);
     const std::vector<std::string> damages = reader.bundle().verify();
     if (damages.empty()) return;
     throw DataLossError(fmt::format("{} is damaged, so nothing is deleted: {}", choice.checkpoint.prefix, damages[0]));
+  }
+  if (const auto elsewhere = latest_elsewhere(files, directory)) {
+    throw FailedPreconditionError(
+        fmt::format("the latest checkpoint is {}, which is not in {}, so nothing is deleted", *elsewhere, directory));
   }
   throw FailedPreconditionError("no checkpoint is the latest, so nothing is deleted");
 }
@@ -96,7 +118,7 @@ void delete_chosen(FileSystem& files, const PruneOptions& options, const std::ve
     if (choice.kept_for.empty()) names.insert(base_name(choice.checkpoint.prefix));
   }
   if (names.empty()) return;
-  check_latest(files, choices);
+  check_latest(files, options.directory, choices);
   lock.check();
   write_state_without(files, options.directory, names, true);
   for (const std::string& name : names) {
@@ -104,6 +126,21 @@ void delete_chosen(FileSystem& files, const PruneOptions& options, const std::ve
     remove_checkpoint(files, join_path(options.directory, name));
   }
   write_state_without(files, options.directory, names, false);
+}
+
+// What a preview has to say of what keeps --delete from it.
+std::vector<std::string> obstacles_to(FileSystem& files, const PruneOptions& options) {
+  if (options.deletes) return {};
+  std::vector<std::string> obstacles;
+  try {
+    usable_retention(files, options.directory, "nothing is deleted");
+  } catch (const FailedPreconditionError& error) {
+    obstacles.emplace_back(error.what());
+  }
+  if (const auto elsewhere = latest_elsewhere(files, options.directory)) {
+    obstacles.push_back(fmt::format("the latest checkpoint is {}, which is not in {}", *elsewhere, options.directory));
+  }
+  return obstacles;
 }
 
 Report report_of(const std::vector<Choice>& choices, const PruneOptions& options, const Terminal& terminal) {
@@ -135,10 +172,22 @@ Report report_of(const std::vector<Choice>& choices, const PruneOptions& options
 
 Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal) {
   std::unique_ptr<DirectoryLock> lock;
-  if (options.deletes) lock = std::make_unique<DirectoryLock>(options.directory, DirectoryLockOptions{.files = &files});
+  std::unique_ptr<RetentionLock> pins;
+  if (options.deletes) {
+    lock = std::make_unique<DirectoryLock>(options.directory, DirectoryLockOptions{.files = &files});
+    pins = std::make_unique<RetentionLock>(files, Clock::real(), options.directory, kLongestWaitForPins);
+    if (pins->state() == RetentionLock::State::kTaken) throw UnavailableError(pins->why() + ": try again");
+    usable_retention(files, options.directory, "nothing is deleted");
+  }
   const std::vector<Choice> choices = choose(files, options);
   if (lock != nullptr) delete_chosen(files, options, choices, *lock);
-  return report_of(choices, options, terminal);
+  Report report = report_of(choices, options, terminal);
+  for (const std::string& obstacle : obstacles_to(files, options)) {
+    report.text += fmt::format("--delete will refuse: {}\n", shown(obstacle, 1000));
+    report.json["obstacles"].push_back(obstacle);
+    report.is_fine = false;
+  }
+  return report;
 }
 
 }  // namespace longhaul::console

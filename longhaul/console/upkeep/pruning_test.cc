@@ -1,5 +1,7 @@
 #include "longhaul/console/upkeep/pruning.h"
 
+#include <sys/stat.h>
+
 #include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/console/checkpoints/checkpoint_fixture.h"
@@ -77,6 +79,34 @@ TEST_F(PruningTest, NothingIsDeletedIfTheLatestIsDamaged) {
   damage("model.ckpt-30.data-00000-of-00001");
   EXPECT_THROW(prune({.keep = 1, .deletes = true}), DataLossError);
   EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
+}
+
+TEST_F(PruningTest, NothingIsDeletedIfANewerOneIsNotWhole) {
+  write_steps({10, 20, 30});
+  const std::string data = path("model.ckpt-30.data-00000-of-00001");
+  write_file_atomically(files_, data, read_file(files_, data).substr(1));
+  EXPECT_THROW(prune({.keep = 1, .deletes = true}), DataLossError);
+  EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
+}
+
+TEST_F(PruningTest, NothingIsDeletedIfNobodyKnowsWhatIsPinned) {
+  write_steps({10, 20, 30});
+  const std::string file = retention_path(directory_.path());
+  for (const std::string text :
+       {"longhaul retention 2\n", "what?\n", "longhaul retention 1\nmetric nan checkpoint model.ckpt-10\n"}) {
+    write_file_atomically(files_, file, text);
+    EXPECT_THROW(prune({.keep = 1, .deletes = true}), FailedPreconditionError);
+    const Report preview = prune({.keep = 1});
+    EXPECT_THAT(preview.text, AllOf(HasSubstr("--delete will refuse"), HasSubstr(file))) << text;
+    EXPECT_FALSE(preview.is_fine);
+  }
+  files_.remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_THROW(prune({.keep = 1, .deletes = true}), FailedPreconditionError);
+  EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
+  files_.remove(file);
+  prune({.keep = 1, .deletes = true});
+  EXPECT_THAT(steps(), ElementsAre(30));
 }
 
 TEST_F(PruningTest, NothingIsDeletedUnderARunningTraining) {

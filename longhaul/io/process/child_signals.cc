@@ -16,7 +16,7 @@ bool is_ignored(int signal) {
 }
 
 timespec to_timespec(Seconds time) {
-  const double seconds = std::clamp(time.count(), 0.0, 3600.0);
+  const double seconds = time.count() > 0 ? std::min(time.count(), 3600.0) : 0;  // of a NaN none
   const double whole = std::floor(seconds);
   return {static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
 }

@@ -130,7 +130,12 @@ class FallingBack {
     try {
       saver_.restore(session_, prefix);
       result_.restored = prefix;
-      if (is_mirrored(options_, prefix)) log_warning("the model is restored from the mirror: {}", prefix);
+      if (is_mirrored(options_, prefix)) {
+        log_warning("the model is restored from the mirror: {}", prefix);
+      } else if (!lies_in(prefix, options_.directory)) {
+        log_warning("the model is restored from {}, which is not in {}: the state file there names it", prefix,
+                    options_.directory);
+      }
     } catch (const Error& error) {
       if (is_damage(error)) {
         log_error("checkpoint {} is damaged and skipped: {}", prefix, error.what());
