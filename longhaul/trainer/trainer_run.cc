@@ -62,7 +62,8 @@ TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& optio
                   [this] {
                     if (supervisor_->saver() != nullptr) supervisor_->saver()->forget_last_saved();
                   },
-              .after_step = [this](int64_t step) { after_step(step); }}) {
+              .after_step = [this](int64_t step) { after_step(step); }}),
+      best_(position_, options) {
   position_.add_to(Scope(graph));
 }
 
@@ -79,23 +80,10 @@ SupervisorOptions TrainerRun::supervisor_options() {
   return options;
 }
 
-void TrainerRun::make_supervisor() {
-  auto supervisor = std::make_unique<Supervisor>(supervisor_options());
-  MutexLock lock(mutex_);
-  supervisor_ = std::move(supervisor);
-}
-
-// A session that begins clears the stop of the one before, so what comes before it is kept for it.
-void TrainerRun::request_stop() {
-  is_stop_wanted_ = true;
-  MutexLock lock(mutex_);
-  if (supervisor_) supervisor_->request_stop();
-}
-
 void TrainerRun::supervise(const std::function<void()>& body) {
   const Publishers publishers = make_publishers();  // they end with the run, also if it does not begin
-  if (!supervisor_) make_supervisor();
-  const std::shared_ptr<void> at_end(nullptr, [this](void*) { is_stop_wanted_ = false; });
+  if (!supervisor_) supervisor_.make(supervisor_options());
+  const std::shared_ptr<void> at_end(nullptr, [this](void*) { supervisor_.run_ends(); });
   while (true) {
     try {
       return supervisor_->managed_session([&](Session& session) { in_session(session, publishers, body); });
@@ -107,7 +95,7 @@ void TrainerRun::supervise(const std::function<void()>& body) {
 
 void TrainerRun::in_session(Session& session, const Publishers& publishers, const std::function<void()>& body) {
   session_ = &session;
-  if (is_stop_wanted_) supervisor_->request_stop();
+  supervisor_.session_begins();
   metric_.reset();  // of a step that a rollback has undone
   const std::shared_ptr<void> at_end(nullptr, [this](void*) {
     session_ = nullptr;
@@ -209,37 +197,8 @@ double TrainerRun::validate(const std::function<double()>& evaluate, std::string
     if (options_.best.top_k > 0) metric_ = metric;
   }
   log_.log(name, metric, loops_.step());
-  take_metric(metric);
+  best_.take(metric, loops_.step());
   return metric;
-}
-
-bool TrainerRun::is_gain(double metric, const LoopPosition::Values& best) const {
-  if (std::isnan(metric)) return false;
-  if (best.best_step < 0) return true;
-  const double gain = options_.best.mode == MetricMode::kMin ? best.best_metric - metric : metric - best.best_metric;
-  return gain > options_.early_stopping.min_delta;
-}
-
-void TrainerRun::take_metric(double metric) {
-  LoopPosition::Values now = position_.get();
-  const bool gained = is_gain(metric, now);
-  const int64_t without_gain = gained ? 0 : now.without_gain + 1;
-  position_.change([&](LoopPosition::Values& values) {
-    values.without_gain = without_gain;
-    if (!gained) return;
-    values.best_metric = metric;
-    values.best_step = loops_.step();
-  });
-  if (options_.early_stopping.patience == 0 || without_gain < options_.early_stopping.patience) return;
-  now = position_.get();
-  const std::string best = now.best_step < 0
-                               ? "none was a number"
-                               : fmt::format("the best, {:.6g}, was at step {}", now.best_metric, now.best_step);
-  position_.change([&](LoopPosition::Values& values) {
-    values.finished = true;
-    values.reason = fmt::format("no gain in {} validations; {}", without_gain, best);
-  });
-  log_info("stopping early at step {}: {}", loops_.step(), position_.get().reason);
 }
 
 // A checkpoint that cannot be written is no reason to end the training.

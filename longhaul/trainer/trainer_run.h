@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -12,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "longhaul/base/mutex.h"
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
+#include "longhaul/trainer/best_metric.h"
 #include "longhaul/trainer/loop_position.h"
 #include "longhaul/trainer/loss_guard.h"
+#include "longhaul/trainer/run_supervisor.h"
 #include "longhaul/trainer/step_log.h"
 #include "longhaul/trainer/trainer.h"
 #include "longhaul/trainer/training_loops.h"
@@ -40,23 +40,20 @@ class TrainerRun {
   Session* session() const { return session_; }           // null: not in a run
 
   double validate(const std::function<double()>& evaluate, std::string_view name);
-  void request_stop() EXCLUDES(mutex_);  // any thread
+  void request_stop() { supervisor_.request_stop(); }  // any thread
   void after_every(int64_t n, std::function<void()> action);
   void preempt_after(int64_t step) { stop_step_ = step; }  // as a signal at the end of that step does
   void publish_weights(NewestWeights& newest, int64_t every_n_steps);
 
  private:
   SupervisorOptions supervisor_options();
-  void make_supervisor() EXCLUDES(mutex_);
   using Publishers = std::vector<std::unique_ptr<WeightsPublisher>>;
   void in_session(Session& session, const Publishers& publishers, const std::function<void()>& body);
   Publishers make_publishers() const;
   void tell_if_finished() const;
   void after_step(int64_t step);
   double evaluate_between_steps(const std::function<double()>& evaluate);
-  void take_metric(double metric);
   void save_with(double metric);
-  bool is_gain(double metric, const LoopPosition::Values& best) const;
 
   const std::string& directory_;
   const TrainerOptions& options_;
@@ -68,14 +65,13 @@ class TrainerRun {
   LossGuard guard_;
   StepLog log_;
   TrainingLoops loops_;
+  BestMetric best_;
   std::deque<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
   int64_t stop_step_ = -1;                                         // preempt_after()
   std::optional<double> metric_;                                   // of the step under way, for its checkpoint
   std::optional<Progress> progress_;
   std::vector<std::pair<NewestWeights*, int64_t>> published_;  // and how often
-  Mutex mutex_;  // held to make the Supervisor, and by threads that are not the run's
-  std::unique_ptr<Supervisor> supervisor_;
-  std::atomic<bool> is_stop_wanted_{false};  // and not yet passed on to a session
+  RunSupervisor supervisor_;
   Session* session_ = nullptr;
 };
 

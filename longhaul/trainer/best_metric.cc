@@ -1,0 +1,40 @@
+#include "longhaul/trainer/best_metric.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+
+bool BestMetric::is_gain(double metric, const LoopPosition::Values& best) const {
+  if (std::isnan(metric)) return false;
+  if (best.best_step < 0) return true;
+  const double gain = options_.best.mode == MetricMode::kMin ? best.best_metric - metric : metric - best.best_metric;
+  return gain > options_.early_stopping.min_delta;
+}
+
+void BestMetric::take(double metric, int64_t step) {
+  LoopPosition::Values now = position_.get();
+  const bool gained = is_gain(metric, now);
+  const int64_t without_gain = gained ? 0 : now.without_gain + 1;
+  position_.change([&](LoopPosition::Values& values) {
+    values.without_gain = without_gain;
+    if (!gained) return;
+    values.best_metric = metric;
+    values.best_step = step;
+  });
+  if (options_.early_stopping.patience == 0 || without_gain < options_.early_stopping.patience) return;
+  now = position_.get();
+  const std::string best = now.best_step < 0
+                               ? "none was a number"
+                               : fmt::format("the best, {:.6g}, was at step {}", now.best_metric, now.best_step);
+  position_.change([&](LoopPosition::Values& values) {
+    values.finished = true;
+    values.reason = fmt::format("no gain in {} validations; {}", without_gain, best);
+  });
+  log_info("stopping early at step {}: {}", step, position_.get().reason);
+}
+
+}  // namespace longhaul
