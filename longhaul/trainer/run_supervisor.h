@@ -19,6 +19,7 @@ class RunSupervisor {
   }
   Supervisor* get() const { return supervisor_.get(); }  // null: not made yet
   Supervisor* operator->() const { return supervisor_.get(); }
+  Supervisor& operator*() const { return *supervisor_; }
   explicit operator bool() const { return supervisor_ != nullptr; }
 
   void request_stop() EXCLUDES(mutex_) {

@@ -1,6 +1,11 @@
 #include "longhaul/train/hangs/hang_watch.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <thread>
 
@@ -162,6 +167,26 @@ TEST_F(HangWatchTest, ACoreIsTakenWhereOneIsWanted) {
   pass_until([&] { return ends_ > 0; });
   EXPECT_EQ(ends_, 100);
   EXPECT_TRUE(has_said("The process ends by SIGABRT"));
+}
+
+// The process really ends by SIGABRT, whatever handles that.
+TEST_F(HangWatchTest, TheCoreIsThatOfTheKernel) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit none{};
+    ::setrlimit(RLIMIT_CORE, &none);
+    std::signal(SIGABRT, [](int) { _exit(3); });
+    const HangWatch watch({.after = Seconds{0.05}, .kill_after = Seconds{0.1}, .take_core = true}, Clock::real(),
+                          {.steps = [] { return uint64_t{3}; }});
+    Mutex mutex;
+    CondVar never;
+    MutexLock lock(mutex);
+    while (true) never.wait(mutex);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGABRT);
 }
 
 TEST_F(HangWatchTest, ZeroSecondsAreNoWatch) {

@@ -73,6 +73,22 @@ TEST_F(MonitoredStatusTest, TellsStepAndTarget) {
   });
 }
 
+TEST_F(MonitoredStatusTest, TellsOfAHang) {
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    session.run(train);
+    EXPECT_EQ(get("/healthz"), 200);
+    eventually([&] {
+      clock.advance(Seconds{1});
+      return get("/healthz") == 503;
+    });
+    session.run(train);
+    eventually([&] {
+      clock.advance(Seconds{1});
+      return get("/healthz") == 200;
+    });
+  });
+}
+
 TEST_F(MonitoredStatusTest, ACheckpointIsSavedAfterTheNextStep) {
   monitored_training_session(training, [&](MonitoredSession& session) {
     session.run(train);

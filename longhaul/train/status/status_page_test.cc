@@ -213,6 +213,22 @@ TEST_F(StatusPageTest, BeyondLoopbackThePageNeedsTheToken) {
     EXPECT_EQ(status_of(fetch(page->port(), "GET", path, header)), 200) << path;
   }
   for (const char* path : {"/healthz", "/metrics"}) EXPECT_EQ(status_of(get(path)), 200) << path;
+  EXPECT_EQ(status_of(get("/readyz")), 503) << "no session trains, but everybody may ask";
+}
+
+TEST_F(StatusPageTest, AnotherHostIsRefusedExceptForProbes) {
+  make({.address = "127.0.0.1:0", .allowed_hosts = {"trainer.example.org"}});
+  page->begin();
+  const auto status = [&](const std::string& path, const std::string& host) {
+    RawClient client(page->port());
+    client.send(fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", path, host));
+    return status_of(client.receive_all());
+  };
+  for (const char* path : {"/", "/metrics", "/stacks"}) {
+    EXPECT_EQ(status(path, "evil.example.org"), 421) << path;
+    EXPECT_EQ(status(path, "trainer.example.org"), 200) << path;
+  }
+  EXPECT_EQ(status("/healthz", "evil.example.org"), 200);
 }
 
 TEST_F(StatusPageTest, BeginsAndEndsAgain) {

@@ -95,6 +95,12 @@ TEST_F(SupervisorStatusTest, ACheckpointIsSavedOnRequest) {
     eventually([&] { return exists(sv.save_path() + "-3"); });
     EXPECT_FALSE(sv.should_stop());
     eventually_metric("longhaul_saves_total", 2);
+    const auto all = metrics();
+    EXPECT_GT(all.at("longhaul_last_save_bytes").value(), 0);
+    EXPECT_EQ(all.count("longhaul_last_save_duration_seconds"), 1u);
+    EXPECT_EQ(all.count("longhaul_last_save_stall_seconds"), 1u);
+    EXPECT_GT(all.at("longhaul_start_time_seconds").value(), 0);
+    EXPECT_THAT(body_of(fetch(port, "GET", "/status.json")), HasSubstr("model.ckpt-3"));
   });
 }
 
