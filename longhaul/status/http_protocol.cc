@@ -37,8 +37,11 @@ bool is_wish(std::string_view line) {
 
 // Without the lines that ask the library for what it does at a price: parts of a reply, whose list it reads by a
 // recursive regular expression, and compression, which takes time.
+// The first line is the request itself, whatever it looks like.
 std::string without_wishes(std::string_view request) {
-  std::string rest;
+  const size_t first = std::min(request.find('\n'), request.size() - 1) + 1;
+  std::string rest(request.substr(0, first));
+  request.remove_prefix(first);
   while (!request.empty()) {
     const size_t end = std::min(request.find('\n'), request.size() - 1) + 1;
     if (!is_wish(request.substr(0, end))) rest += request.substr(0, end);

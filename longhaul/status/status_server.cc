@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -32,6 +33,14 @@ std::string_view path_of(std::string_view request) {
   return request.substr(0, request.find_first_of(" ?\r\n"));
 }
 
+// Clients take an eighth of the descriptors that the process may have at most: the rest is for training.
+HttpLimits within_descriptors(HttpLimits limits) {
+  rlimit open{};
+  if (::getrlimit(RLIMIT_NOFILE, &open) != 0) return limits;
+  limits.most_connections = std::min<size_t>(limits.most_connections, std::max<rlim_t>(open.rlim_cur / 8, 2));
+  return limits;
+}
+
 int poll_timeout(Seconds time) {
   return static_cast<int>(std::ceil(std::clamp(time, Seconds{0}, kForever).count() * 1000));
 }
@@ -46,7 +55,7 @@ class StatusServer::Loop : public std::enable_shared_from_this<StatusServer::Loo
       : access_(std::move(access)),
         routes_(std::move(routes)),
         what_(std::move(what)),
-        limits_(limits),
+        limits_(within_descriptors(limits)),
         protocol_([this](const HttpRequest& request) { return answer(request); }),
         door_(std::move(address), what_),
         jobs_(Clock::real(), {.thread = "lh-answer", .owner = what_, .jobs = "replies"},
@@ -181,6 +190,7 @@ void StatusServer::Loop::work_on(HttpConnection& connection, Seconds now) {
 }
 
 bool StatusServer::Loop::is_probe(std::string_view request) const {
+  if (!request.starts_with("GET ") && !request.starts_with("HEAD ")) return false;
   const std::string_view path = path_of(request);
   return std::any_of(routes_.begin(), routes_.end(),
                      [&](const HttpRoute& route) { return route.access == HttpAccess::kProbe && route.path == path; });

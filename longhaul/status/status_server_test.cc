@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -183,6 +184,25 @@ TEST_F(StatusServerTest, AFloodOfConnectionsIsBoundedAndTheOldestGo) {
   EXPECT_EQ(flood.front().receive_all(), "");
   flood.back().send("GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   EXPECT_EQ(status_of(flood.back().receive_all()), 200) << "the newest had to go";
+}
+
+TEST_F(StatusServerTest, ClientsLeaveDescriptorsForTraining) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{.rlim_cur = 160, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const int port = start({.head = Seconds{600}});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  std::vector<RawClient> flood;
+  for (int i = 0; i < 60; ++i) flood.emplace_back(port);
+  EXPECT_EQ(flood.front().receive_all(), "") << "an eighth of 160 are 20";
+}
+
+// What would look like a probe to one reader and like something else to another.
+TEST_F(StatusServerTest, ARequestThatBeginsLikeAWishIsNone) {
+  RawClient client(start());
+  client.send("Range: /healthz\nGET /page HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  EXPECT_EQ(status_of(client.receive_all()), 400);
 }
 
 TEST_F(StatusServerTest, AHeadThatDoesNotEndIsRefused) {

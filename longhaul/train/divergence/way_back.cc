@@ -184,7 +184,8 @@ void WayBack::diverged(int64_t step, double loss) {
   if (!good) {
     throw DivergedError(fmt::format(
         "{}{}. Training ends, because there is no checkpoint that was taken {} steps before (margin_steps) to go back "
-        "to. Start again with a lower learning rate, or save more often",
+        "to. Start again with a lower learning rate, or save more often. As it is, the next start restores the newest "
+        "checkpoint, which was taken within these steps",
         what, since, options_.margin_steps));
   }
   Rollback rollback{.count = count,

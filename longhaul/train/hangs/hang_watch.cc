@@ -51,10 +51,11 @@ struct HangWatch::State {
         case HangMeter::Finding::kStillHangs: report(/*is_new=*/false); break;
         case HangMeter::Finding::kOver:
           tell(std::nullopt);
-          start_if_room([lasted = meter.lasted()] { report_end_of_hang(lasted); });
+          ended_hang = meter.lasted();
           break;
         case HangMeter::Finding::kTooLong: return end();
       }
+      report_end();
     }
   }
 
@@ -83,6 +84,12 @@ struct HangWatch::State {
   void report(bool is_new) EXCLUDES(mutex) {
     tell(fmt::format("no step for {:.0f} s", meter.without_step().count()));
     start_if_room([hang = seen(is_new), records = training.records] { report_hang(hang, records); });
+  }
+
+  // As soon as there is room behind the reports that are still under way: whoever reads of a hang reads of its end.
+  void report_end() {
+    if (!ended_hang || reports.busy() > kMostQueued) return;
+    start([lasted = *std::exchange(ended_hang, std::nullopt)] { report_end_of_hang(lasted); });
   }
 
   void start_if_room(JobThreads::Job job) {
@@ -133,6 +140,7 @@ struct HangWatch::State {
   Clock& clock;
   const WatchedTraining training;
   HangMeter meter;
+  std::optional<Seconds> ended_hang;  // how long it lasted, if that is not reported yet
   Mutex mutex;
   CondVar changed;
   bool is_ending GUARDED_BY(mutex) = false;

@@ -14,10 +14,31 @@ namespace {
 
 using nlohmann::json;
 
-// A text that is not UTF-8 is no label either.
+bool is_utf8(std::string_view text) {
+  try {
+    json(std::string(text)).dump();
+    return true;
+  } catch (const json::type_error&) {
+    return false;
+  }
+}
+
+// With control characters and what is not UTF-8 as "\x00", so that two names stay two.
 std::string valid_text(const std::string& text) {
-  const json quoted = text;
-  return json::parse(quoted.dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+  std::string plain;
+  const auto escape = [&](char c) { plain += fmt::format("\\x{:02x}", static_cast<unsigned char>(c)); };
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const size_t size = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+    const std::string_view character = std::string_view(text).substr(i, size);
+    if (c < 0x20 || c == 0x7f || !is_utf8(character)) {
+      escape(text[i++]);
+    } else {
+      plain += character;
+      i += size;
+    }
+  }
+  return plain;
 }
 
 std::string dump(const json& value) {
@@ -162,7 +183,7 @@ json log_as_json(const std::vector<LogLine>& lines) {
 
 json scalars_as_json(const std::map<std::string, CurvePoint>& scalars) {
   json all = json::array();
-  for (const auto& [tag, point] : scalars) all.push_back({tag, point.step, point.value});
+  for (const auto& [tag, point] : scalars) all.push_back({valid_text(tag), point.step, point.value});
   return all;
 }
 
@@ -236,7 +257,7 @@ std::string curves_as_json(const std::map<std::string, std::vector<CurvePoint>>&
   std::string text = "{";
   for (const auto& [tag, points] : curves) {
     if (text.size() > 1) text += ',';
-    text += dump(json(tag)) + ":[";
+    text += dump(json(valid_text(tag))) + ":[";
     for (size_t i = 0; i < points.size(); ++i) {
       if (i > 0) text += ',';
       const auto& [step, value] = points[i];
