@@ -28,6 +28,7 @@ class MissingStepsTest : public SupervisorFixture {
   std::string told_by_supervisor(Seconds save_model_secs) {
     options.save_model_secs = save_model_secs;
     options.chief.lock.lease_secs = Seconds{1e9};  // so that time may pass quickly
+    options.services.hang.after = Seconds{0};      // it would tell of no steps, too
     const LogRecorder log;
     Supervisor sv(options);
     sv.managed_session([&](Session&) {
