@@ -67,10 +67,13 @@ struct WaitingModel {
 };
 
 // Whether the handler itself is there: StopSignals are counted a moment earlier.
-inline bool sigterm_is_handled() {
+inline bool is_handled(int signal) {
   struct sigaction action{};
-  sigaction(SIGTERM, nullptr, &action);
+  sigaction(signal, nullptr, &action);
   return action.sa_handler != SIG_DFL;
+}
+inline bool sigterm_is_handled() {
+  return is_handled(SIGTERM);
 }
 
 }  // namespace longhaul

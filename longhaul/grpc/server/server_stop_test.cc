@@ -102,7 +102,7 @@ TEST_P(ServerGotSignal, AChiefThatIsStoppedItselfHasTimeToSave) {
   session->capabilities().stop_noticing->notice_stops([](const StopNotice&) { FAIL() << "nobody listens"; }).reset();
   for (int i = 0; i < 100; ++i) session->run(model_.add);  // by then the ps has the call that waits for its stop
   auto joined = std::async(std::launch::async, [&] { cluster_.server("ps", 0).join(); });
-  ASSERT_TRUE(comes_true(sigterm_is_handled));
+  ASSERT_TRUE(comes_true([] { return is_handled(GetParam()); }));
   raise(GetParam());
   EXPECT_EQ(joined.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
   EXPECT_EQ(model_.value(*session), 100) << "the model is still there";
