@@ -17,6 +17,9 @@ class FakeClock : public Clock {
   explicit FakeClock(Waits waits = Waits::kStandStill) : waits_(waits) {}
 
   void advance(Seconds by) EXCLUDES(mutex_);
+  // The same in pieces, each of which the HangWatch on this clock has seen, if there is one: whatever it has not found
+  // by the return, it does not find. DeadlineExceededError: it sees nothing for 20 s of real time.
+  void advance_before_hang_watch(Seconds by, Seconds piece = Seconds{1}) EXCLUDES(mutex_);
 
   Seconds now() const override EXCLUDES(mutex_);
   double wall_time() const override { return 1.6e9 + now().count(); }
@@ -25,8 +28,11 @@ class FakeClock : public Clock {
 
  private:
   const Waits waits_;
+  bool hang_watch_has_seen(Seconds now) const EXCLUDES(mutex_);  // or there is none
+
   mutable Mutex mutex_;
   Seconds now_ GUARDED_BY(mutex_){1000};
+  Seconds hang_watch_waits_ GUARDED_BY(mutex_){0};  // when it last began to wait
 };
 
 }  // namespace longhaul::testing

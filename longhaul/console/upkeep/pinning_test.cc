@@ -39,6 +39,10 @@ class PinningTest : public CheckpointsTest {
   void pin(int64_t step, bool is_pinned = true) {
     pin_checkpoints(files_, {path("model.ckpt-" + std::to_string(step))}, is_pinned);
   }
+  void save(ManagedCheckpoints& training, int64_t step) {
+    write_step(step);
+    training.record(path("model.ckpt-" + std::to_string(step)), {});
+  }
   std::vector<int64_t> pinned() {
     std::vector<int64_t> steps;
     for (const ListedCheckpoint& one : checkpoints_in(files_, directory_.path())) {
@@ -75,10 +79,7 @@ TEST_F(PinningTest, KeepsWhatElseTheFileHas) {
 
 TEST_F(PinningTest, ATrainingThatRunsTakesItOver) {
   ManagedCheckpoints training(Retention{.max_to_keep = 1}, files_, Clock::real());
-  const auto save = [&](int64_t step) {
-    write_step(step);
-    training.record(path("model.ckpt-" + std::to_string(step)), {});
-  };
+  const auto save = [&](int64_t step) { this->save(training, step); };
   save(1);
   pin(1);
   save(2);
@@ -125,10 +126,7 @@ TEST_F(PinningTest, ATrainingKeepsWhatIsPinnedWhileItSaves) {
     InterruptedFileSystem files;
     const DirectoryLock chief(directory_.path(), {.files = &files});
     ManagedCheckpoints training(Retention{.max_to_keep = 1}, files, Clock::real());
-    const auto save = [&](int64_t step) {
-      write_step(step);
-      training.record(path("model.ckpt-" + std::to_string(step)), {});
-    };
+    const auto save = [&](int64_t step) { this->save(training, step); };
     save(1);
     pin(1);
     save(2);

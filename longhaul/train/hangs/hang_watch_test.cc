@@ -64,12 +64,7 @@ class HangWatchTest : public ::testing::Test {
     }
     EXPECT_TRUE(condition());
   }
-  void pass(Seconds time) {
-    for (Seconds passed{0}; passed < time; passed += Seconds{1}) {
-      clock_.advance(Seconds{1});
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  }
+  void pass(Seconds time) { clock_.advance_before_hang_watch(time); }
   bool has_said(const std::string& what) const { return log_.text(LogLevel::kWarning).find(what) != std::string::npos; }
   std::vector<PastRun> runs() const { return records_.journal->history().runs(); }
 

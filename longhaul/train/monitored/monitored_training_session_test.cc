@@ -83,12 +83,7 @@ TEST_F(MonitoredTrainingSessionTest, RunsThatDoNotGoOnAreReportedByDefault) {
 TEST_F(MonitoredTrainingSessionTest, ASlowSaveAndASlowEndAreNoHangs) {
   const LogRecorder log;
   const auto slow = std::make_shared<RecordingHook>();
-  const auto pass = [&](Seconds time) {
-    for (Seconds passed{0}; passed < time; passed += Seconds{1}) {
-      clock.advance(Seconds{1});
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-  };
+  const auto pass = [&](Seconds time) { clock.advance_before_hang_watch(time); };
   training.failures.hang.after = Seconds{20};
   training.scaffold = std::make_shared<Scaffold>();
   slow->on_end = [&](Session&) { pass(Seconds{100}); };

@@ -56,12 +56,7 @@ class HangsTest : public SupervisorFixture {
     session.run(train);
     ++steps;
   }
-  void pass(Seconds time) {
-    for (Seconds passed{0}; passed < time; passed += Seconds{2}) {
-      clock.advance(Seconds{2});
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-  }
+  void pass(Seconds time) { clock.advance_before_hang_watch(time, Seconds{2}); }
   bool has_said(const std::string& what) const { return log.text(LogLevel::kWarning).find(what) != std::string::npos; }
   bool hangs() const { return has_said("the training hangs"); }
   // As a training does that waits for its input, until the test is content.
