@@ -205,7 +205,8 @@ class Trainer {
   // Evaluates without changing the training: `evaluate` runs without gradients, with the module in eval() mode, and
   // afterwards the mode and the default generator are as before. The result, a metric such as a loss, is logged as
   // `name`, decides which checkpoints are the best (TrainerOptions::best) and when to stop early. Call it at the end of
-  // an epoch, before schedulers step, or in a step. Returns the metric.
+  // an epoch, before schedulers step, or in a step. For an hour it is no hang (HangOptions); a program that evaluates
+  // longer has a NoStepsExpected. Returns the metric.
   double validate(const std::function<double()>& evaluate, std::string_view name = "validation");
   // Until then.
   double best_metric() const;  // NaN: none

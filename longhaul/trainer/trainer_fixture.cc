@@ -17,7 +17,18 @@ Logged::~Logged() {
   set_log_sink(before_);
 }
 
+std::vector<std::string> Logged::all() const {
+  MutexLock lock(mutex_);
+  return all_;
+}
+
+std::vector<std::string> Logged::warnings() const {
+  MutexLock lock(mutex_);
+  return warnings_;
+}
+
 void Logged::add(LogLevel level, const std::string& text) {
+  MutexLock lock(mutex_);
   all_.push_back(text);
   if (level == LogLevel::kWarning && text.find("OPENBLAS") == std::string::npos &&
       text.find("steps are lost, and are made again") == std::string::npos) {

@@ -19,26 +19,28 @@
 #include <vector>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/mutex.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/trainer/trainer.h"
 
 namespace longhaul {
 
-// What is logged while this lives.
+// What is logged while this lives, by any thread.
 class Logged {
  public:
   Logged();
   ~Logged();
   Logged(const Logged&) = delete;
 
-  std::vector<std::string> all() const { return all_; }
+  std::vector<std::string> all() const EXCLUDES(mutex_);
   // Without what a process is told of once about its processor, and what a test loses on purpose.
-  std::vector<std::string> warnings() const { return warnings_; }
+  std::vector<std::string> warnings() const EXCLUDES(mutex_);
 
  private:
-  void add(LogLevel level, const std::string& text);
+  void add(LogLevel level, const std::string& text) EXCLUDES(mutex_);
 
-  std::vector<std::string> all_, warnings_;
+  mutable Mutex mutex_;
+  std::vector<std::string> all_ GUARDED_BY(mutex_), warnings_ GUARDED_BY(mutex_);
   const LogSink before_;
 };
 

@@ -14,6 +14,8 @@
 namespace longhaul {
 namespace {
 
+constexpr Seconds kLongestValidation{3600};  // one that hangs is found in the end
+
 // The module in eval() mode, without gradients and without effect on random numbers.
 class Evaluating {
  public:
@@ -188,7 +190,7 @@ double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluat
 }
 
 double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
-  const NoStepsExpected validating;
+  const NoStepsExpected validating(kLongestValidation);
   double metric = 0;
   if (session_ != nullptr && !loops_.changed()) {
     metric = evaluate_between_steps(evaluate);

@@ -10,6 +10,7 @@
 #include "longhaul/binding/module_state_dict.h"
 #include "longhaul/checkpoint.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/fake_clock.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
@@ -111,6 +112,28 @@ TEST_F(TrainerTest, ValidationDoesNotChangeTheTrainingAndItsCountsAreExact) {
     }
   };
   expect_exact(body, 6);
+}
+
+TEST_F(TrainerTest, ALongValidationIsNoHang) {
+  const Logged logged;
+  testing::FakeClock clock;
+  Program program(fresh("run"), {.supervisor = [&](SupervisorOptions& sv) {
+                    sv.clock = &clock;
+                    sv.services.hang.after = Seconds{20};
+                  }});
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(1)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+      program.trainer->validate([&] {
+        clock.advance_before_hang_watch(Seconds{200});
+        return 1.0;
+      });
+      EXPECT_THAT(logged.all(), Not(Contains(HasSubstr("the training hangs"))));
+      clock.advance_before_hang_watch(Seconds{200});
+    }
+  }),
+            0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("the training hangs"))) << "behind the validation it is one";
 }
 
 TEST_F(TrainerTest, AStepFunctionIsEnough) {
