@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
 namespace longhaul::testing {
@@ -22,9 +23,12 @@ bool is_hang_watch() {
 }
 
 bool has_hang_watch() {
+  const AboveStdio above;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    const AboveStdio above;
+    std::ifstream comm(thread.path() / "comm");
     std::string name;
-    if (std::getline(std::ifstream(thread.path() / "comm"), name) && name == kHangWatch) return true;
+    if (std::getline(comm, name) && name == kHangWatch) return true;
   }
   return false;
 }
