@@ -78,10 +78,11 @@ set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
 set(LONGHAUL_ARROWS_cluster/shards base tensor io proto checkpoint/files checkpoint/bundle cluster/transport)
 set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph host session runtime cluster/transport cluster/exchange
     cluster/shards)
-set(LONGHAUL_ARROWS_cluster/master base proto session placement cluster/transport)
+set(LONGHAUL_ARROWS_cluster/tasks base proto session placement cluster/transport)
+set(LONGHAUL_ARROWS_cluster/master base proto session placement cluster/transport cluster/tasks)
 set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport)
 set(LONGHAUL_ARROWS_cluster/server base proto session runtime cluster/spec cluster/transport cluster/worker
-    cluster/master)
+    cluster/tasks cluster/master)
 set(LONGHAUL_ARROWS_grpc/transport base io proto credentials cluster/security cluster/transport)
 set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals cluster/spec cluster/security
     cluster/transport cluster/master cluster/wire cluster/server grpc/transport)

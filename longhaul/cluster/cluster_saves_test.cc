@@ -4,6 +4,8 @@
 #include <functional>
 #include <thread>
 
+#include "longhaul/base/log.h"
+#include "longhaul/base/mutex.h"
 #include "longhaul/cluster/cluster_saves_fixture.h"
 #include "longhaul/io/lock/directory_lock.h"
 
@@ -248,6 +250,33 @@ TEST_F(ClusterSavesTest, AnOldProbeOfADeadChiefIsRemoved) {
   Saver saver(options());
   saver.save(*session, path(), 1);
   EXPECT_THAT(leftovers_in(directory_.path()), ElementsAre("longhaul.probe-4567"));
+}
+
+class ReadOnlySavesTest : public ClusterSavesTest {
+ protected:
+  ReadOnlySavesTest() : ClusterSavesTest({{kPs1, &read_only_}}) {}
+  static inline ReadOnlyDisk read_only_;
+};
+
+TEST_F(ReadOnlySavesTest, ATaskThatMayNotWriteThereSendsItsValuesToTheChief) {
+  const auto session = initialised();
+  session->run(model_.train);
+  Saver saver(options());
+  Mutex mutex;
+  std::string logged;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) {
+    const MutexLock lock(mutex);
+    logged += message + "\n";
+  });
+  saver.save(*session, path(), 1);
+  set_log_sink(before);
+  EXPECT_EQ(expect_whole_checkpoint(path("model-1")), 1);
+  EXPECT_THAT(logged, AllOf(HasSubstr(kPs1), HasSubstr("it may not write there"), HasSubstr("Read-only")));
+  session->run(model_.init);
+  saver.restore(*session, path("model-1"));
+  EXPECT_EQ(session->run({model_.step, model_.a}).at(0).item<int64_t>(), 1);
+  session->close();
+  expect_nothing_left();
 }
 
 TEST_F(ClusterSavesTest, ASaverWithVariablesOnTasksIsSharded) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "longhaul/cluster/master/taken_snapshot.h"
-#include "longhaul/cluster/master/task_changes.h"
+#include "longhaul/cluster/tasks/task_changes.h"
 #include "longhaul/cluster/worker/training_cluster_fixture.h"
 #include "longhaul/ops/input/data_position.h"
 #include "longhaul/ops/ops.h"

@@ -1,8 +1,11 @@
 // Programs that train on a cluster under a Supervisor, or in a monitored session.
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/supervised_cluster_fixture.h"
+#include "longhaul/cluster/worker/ended_training.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
@@ -70,6 +73,28 @@ TEST_P(EndOfTraining, IsToldToItsServersByTheChiefAlone) {  // unlike RC-13
   EXPECT_EQ(cluster_.cluster().trainings_ended(), 0);
   end({&chief});
   EXPECT_GE(cluster_.cluster().trainings_ended(), 2);  // both ps tasks
+}
+
+TEST_P(EndOfTraining, IsToldToAReplicaThatTrainsOn) {  // unlike RC-13
+  TrainingProgram chief(cluster_, {.is_monitored = GetParam()}), second(cluster_, not_chief());
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{30}));
+  end({&chief});
+  std::atomic<int> warnings{0};
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) {
+    if (message.find("nobody saves them") != message.npos) ++warnings;
+  });
+  EXPECT_TRUE(go_on({&second}, Seconds{30}));
+  cluster_.pass(EndedTraining::kLastSteps);
+  EXPECT_TRUE(go_on({&second}, Seconds{30}));
+  EXPECT_EQ(warnings, 1) << "once";
+  end({&second});
+  TrainingProgram back(cluster_, {.is_monitored = GetParam()});
+  EXPECT_TRUE(go_on({&back}, Seconds{30}));
+  TrainingProgram third(cluster_, not_chief());
+  EXPECT_TRUE(go_on({&back, &third}, Seconds{30}));
+  EXPECT_EQ(warnings, 1) << "there is a chief again";
+  end({&third, &back});
+  set_log_sink(before);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfBothFrontEnds, EndOfTraining, ::testing::Bool());

@@ -71,10 +71,13 @@ class TaskSnapshot {
 struct SeenFile {
   bool is_there = false;
   uint64_t bytes = 0;
-  uint32_t crc = 0;   // CRC-32C, not masked
-  std::string why{};  // it is not there, or cannot be read
+  uint32_t crc = 0;             // CRC-32C, not masked
+  std::string why{};            // it is not there, or cannot be read
+  std::string why_read_only{};  // the task cannot make files next to it; empty if it can, or was not asked
   bool operator==(const SeenFile&) const = default;
 };
+
+enum class LookFor { kRead, kWrite };  // kWrite: whether the task could make files next to it, too
 
 // Implemented by sessions whose variables live on several tasks (SessionCapabilities::task_snapshots): a saver need not
 // bring their values to its own process. Any thread may call.
@@ -90,8 +93,10 @@ class TaskSnapshots {
   virtual std::unique_ptr<TaskSnapshot> take_there(const std::vector<Fetch>& fetches,
                                                    std::optional<size_t> global_step) = 0;
 
-  // What each of these tasks sees under that path. Throws what a run throws.
-  virtual std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path) = 0;
+  // What each of these tasks sees under that path. Throws what a run throws. With kWrite, each task makes a file whose
+  // name begins with that path, which must be a probe's (checkpoint/files), and removes it.
+  virtual std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path,
+                                     LookFor purpose) = 0;
 
   // How much of the values may be in this process, or on the way to it, at a time.
   virtual uint64_t most_in_flight() const = 0;

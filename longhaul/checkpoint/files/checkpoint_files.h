@@ -79,6 +79,9 @@ std::string temporary_path(const std::string& path);
 // Whether the path ends in such a name for a data file.
 bool is_temporary_data(const std::string& path);
 
+// The beginning of the names of files that tell which tasks see a directory (train/saving/directory_probe.h).
+inline constexpr std::string_view kDirectoryProbe = "longhaul.probe-";
+
 // "m-1" if `name` is that of a temporary file of "m-1.index"; else nullopt.
 std::optional<std::string> base_of_temporary_index(const std::string& name);
 

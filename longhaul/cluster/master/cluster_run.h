@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 #include "longhaul/placement/part_graph.h"
 #include "longhaul/placement/placer.h"
 

@@ -10,10 +10,10 @@
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
-#include "longhaul/cluster/master/stop_notices.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
-#include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/master/task_snapshot.h"
+#include "longhaul/cluster/tasks/stop_notices.h"
+#include "longhaul/cluster/tasks/task_changes.h"
 #include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
@@ -264,9 +264,10 @@ std::unique_ptr<TaskSnapshot> ClusterSession::take_there(const std::vector<Fetch
   return std::make_unique<SnapshotOnTasks>(state_->tasks, std::move(taken), state_->streaming);
 }
 
-std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks, const std::string& path) {
+std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks, const std::string& path,
+                                           LookFor purpose) {
   const OpenRuns::Run running = state_->open_runs.begin();
-  return look_on_tasks(*state_->tasks, tasks, path);
+  return look_on_tasks(*state_->tasks, tasks, path, purpose);
 }
 
 std::unique_ptr<ModelWatch> ClusterSession::watch_model(std::function<void()> changed) {

@@ -145,7 +145,7 @@ class ClusterSession : public Session,
   std::vector<std::string> tasks_of(const std::vector<Fetch>& fetches) override;
   std::unique_ptr<TaskSnapshot> take_there(const std::vector<Fetch>& fetches,
                                            std::optional<size_t> global_step) override;
-  std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path) override;
+  std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path, LookFor purpose) override;
   uint64_t most_in_flight() const override { return state_->streaming.in_flight; }
   std::unique_ptr<ModelWatch> watch_model(std::function<void()> changed) override;
   StepFate find_fate(int64_t step, Seconds at_most) override;

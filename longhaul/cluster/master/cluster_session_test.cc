@@ -1,8 +1,8 @@
 #include "longhaul/cluster/master/cluster_session.h"
 
 #include "longhaul/cluster/master/cluster_session_fixture.h"
-#include "longhaul/cluster/master/session_tasks.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/config.pb.h"
 

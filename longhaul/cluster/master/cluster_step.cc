@@ -169,7 +169,9 @@ void ClusterStep::await_answer() {
 void ClusterStep::take_answer(const CallGroup::Ended& ended) {
   const Part& part = part_of(ended.call);
   if (!is_commit(ended.call) && part.commits) {
-    const bool is_prepared = header_of<proto::RunPartReply>(ended.reply.message, "RunPart").is_prepared();
+    const auto reply = header_of<proto::RunPartReply>(ended.reply.message, "RunPart");
+    if (!reply.training_ended_by().empty()) tasks_->tell_unsaved_steps(reply.training_ended_by());
+    const bool is_prepared = reply.is_prepared();
     if (is_prepared != run_->is_joint())
       throw InternalError(fmt::format("task {} has not kept to the commit of step {}", part.task, step_));
     if (is_prepared) ++progress_.prepared;

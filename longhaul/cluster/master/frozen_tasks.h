@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 
 namespace longhaul {
 

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/task_changes.h"
+#include "longhaul/cluster/tasks/task_changes.h"
 
 #include "longhaul/cluster/master/cluster_session_fixture.h"
 

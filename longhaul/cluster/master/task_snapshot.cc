@@ -133,11 +133,13 @@ std::unique_ptr<ValueStream> SnapshotOnTasks::read(std::vector<size_t> values) {
   return std::make_unique<TakenStream>(*tasks_, *taken_, values_, values, streaming_);
 }
 
-std::vector<SeenFile> look_on_tasks(SessionTasks& tasks, const std::vector<std::string>& on, const std::string& path) {
+std::vector<SeenFile> look_on_tasks(SessionTasks& tasks, const std::vector<std::string>& on, const std::string& path,
+                                    LookFor purpose) {
   constexpr Seconds kLongest{60};
   proto::LookAtFileRequest request;
   request.set_session(tasks.session());
   request.set_path(path);
+  request.set_to_write(purpose == LookFor::kWrite);
   std::vector<CallRequest> requests;
   for (const std::string& task : on)
     requests.push_back(tasks.request_to(task, methods::kLookAtFile, to_message(request)));
@@ -148,7 +150,7 @@ std::vector<SeenFile> look_on_tasks(SessionTasks& tasks, const std::vector<std::
   std::vector<SeenFile> seen;
   for (const Message& reply : replies) {
     const auto file = header_of<proto::LookAtFileReply>(reply, "LookAtFile");
-    seen.push_back({file.is_there(), file.size_bytes(), file.crc32c(), file.why()});
+    seen.push_back({file.is_there(), file.size_bytes(), file.crc32c(), file.why(), file.why_read_only()});
   }
   return seen;
 }

@@ -41,6 +41,7 @@ class SnapshotOnTasks : public TaskSnapshot {
 };
 
 // What each of these tasks sees under that path.
-std::vector<SeenFile> look_on_tasks(SessionTasks& tasks, const std::vector<std::string>& on, const std::string& path);
+std::vector<SeenFile> look_on_tasks(SessionTasks& tasks, const std::vector<std::string>& on, const std::string& path,
+                                    LookFor purpose);
 
 }  // namespace longhaul

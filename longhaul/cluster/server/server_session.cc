@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/error.h"
-#include "longhaul/cluster/master/ask_status.h"
 #include "longhaul/cluster/spec/task_address.h"
 #include "longhaul/cluster/spec/task_name.h"
+#include "longhaul/cluster/tasks/ask_status.h"
 #include "longhaul/session/config_proto.h"
 
 namespace longhaul {

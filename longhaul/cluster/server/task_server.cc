@@ -1,7 +1,7 @@
 #include "longhaul/cluster/server/task_server.h"
 
-#include "longhaul/cluster/master/session_tasks.h"
 #include "longhaul/cluster/spec/task_name.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 #include "longhaul/proto/cluster.pb.h"
 #include "longhaul/runtime/blas_kernels.h"
 #include "longhaul/runtime/memory/freed_memory.h"

@@ -138,4 +138,19 @@ proto::LookAtFileReply look_at_file(FileSystem& files, const std::string& path,
   return reply;
 }
 
+std::string why_read_only(FileSystem& files, const std::string& probe) {
+  if (!base_name(probe).starts_with(kDirectoryProbe)) return fmt::format("{} is not the name of a probe", probe);
+  const std::string path = temporary_path(probe);
+  std::unique_ptr<WritableFile> file;
+  try {
+    file = files.create(path, FileSystem::IfExists::kFail);
+    file->close();
+    files.remove(path);
+    return "";
+  } catch (const Error& error) {
+    if (file != nullptr) remove_what_was_written(files, path);
+    return error.what();
+  }
+}
+
 }  // namespace longhaul

@@ -35,4 +35,8 @@ inline constexpr uint64_t kMostLookedAt = uint64_t{64} << 20;
 proto::LookAtFileReply look_at_file(FileSystem& files, const std::string& path,
                                     const std::function<void()>& before_piece);
 
+// Why this task cannot make files in the directory of that probe (kDirectoryProbe, checkpoint/files); "" if it can: it
+// has made one whose name begins with the probe's, and removed it.
+std::string why_read_only(FileSystem& files, const std::string& probe);
+
 }  // namespace longhaul

@@ -132,6 +132,16 @@ TEST_F(ShardFileTest, AFileIsSeenWithItsSizeAndChecksum) {
   EXPECT_FALSE(look_at_file(files_, directory_.path(), {}).is_there());
 }
 
+TEST_F(ShardFileTest, ADirectoryIsWritableIfAFileCanBeMadeBesideTheProbe) {
+  const std::string probe = directory_.file(std::string(kDirectoryProbe) + "1");
+  EXPECT_EQ(why_read_only(files_, probe), "");
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty()) << "what it makes is removed";
+  EXPECT_THAT(why_read_only(files_, directory_.file("none/") + std::string(kDirectoryProbe) + "1"),
+              HasSubstr("create"));
+  EXPECT_THAT(why_read_only(files_, directory_.file("model-1.index")), HasSubstr("is not the name of a probe"));
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty());
+}
+
 TEST_F(ShardFileTest, OnlyAShortFileIsLookedAt) {
   const std::string path = directory_.file("long");
   write_file_atomically(files_, path, "");

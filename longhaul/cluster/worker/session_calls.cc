@@ -49,6 +49,7 @@ void wait_for_stop(const std::shared_ptr<WorkerState>& worker, const std::shared
 }
 
 void end_training(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  worker->ended_training.note(call->caller().task, worker->clock().now());
   if (worker->options.training_ended) worker->options.training_ended(call->caller().task);
   call->reply(to_message(proto::EndTrainingReply()));
 }
@@ -93,7 +94,9 @@ void reset(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<Inc
 
 void serve_watch(const std::shared_ptr<WorkerState>& worker) {
   Watched::Come come = [worker](const IncomingCall::Caller& caller, const proto::WatchRequest& request) {
-    if (!request.session().empty()) worker->sessions.open(request.session(), caller, request.isolated());
+    if (request.session().empty()) return;
+    worker->ended_training.begins(caller.task);
+    worker->sessions.open(request.session(), caller, request.isolated());
   };
   Watched::Gone gone = [worker](const IncomingCall::Caller& caller, const std::string& session) {
     if (session.empty()) return;

@@ -107,8 +107,10 @@ void look(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<Inco
   const auto request = shard_request<proto::LookAtFileRequest>(*call);
   const auto session = worker->sessions.find(request.session(), call->caller());
   hand_over(worker, call, [worker, session, request](IncomingCall& asked) {
-    asked.reply(to_message(
-        look_at_file(worker->resources->files(), request.path(), [&] { check_session(*worker, *session); })));
+    FileSystem& files = worker->resources->files();
+    proto::LookAtFileReply seen = look_at_file(files, request.path(), [&] { check_session(*worker, *session); });
+    if (request.to_write() && seen.is_there()) seen.set_why_read_only(why_read_only(files, request.path()));
+    asked.reply(to_message(seen));
   });
 }
 

@@ -39,9 +39,10 @@ StepLife::Call call_of(const proto::RunPartRequest& request, const IncomingCall&
           .place = std::move(place)};
 }
 
-void reply_to_run(IncomingCall& call, const StepOutcome& outcome) {
+void reply_to_run(IncomingCall& call, const std::string& ended_by, const StepOutcome& outcome) {
   if (outcome.error != nullptr) return call.fail(outcome.error);
   proto::RunPartReply reply;
+  reply.set_training_ended_by(ended_by);
   reply.set_is_prepared(!outcome.is_over);
   call.reply(to_message(reply, outcome.is_over ? outcome.results : std::vector<Tensor>{}));
 }
@@ -79,7 +80,8 @@ void run_part_call(const std::shared_ptr<WorkerState>& worker, const SharedCall&
   const std::shared_ptr<const RegisteredPart> part = session->part(request.graph_handle());
   const StepTable::Begun begun =
       worker->steps.begin(call_of(request, *call, std::make_shared<PartPlace>(part, worker->clock())));
-  begun.life->when_run([call](const StepOutcome& outcome) { reply_to_run(*call, outcome); });
+  const std::string ended_by = worker->ended_training.by(worker->clock().now());
+  begun.life->when_run([call, ended_by](const StepOutcome& outcome) { reply_to_run(*call, ended_by, outcome); });
   if (begun.is_new) {
     start_part({worker, session, part, begun.life, call->take_request().tensors, request.snapshot(), request.trace()});
   }

@@ -9,6 +9,7 @@
 #include "longhaul/cluster/shards/shard_writes.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/cluster/worker/change_calls.h"
+#include "longhaul/cluster/worker/ended_training.h"
 #include "longhaul/cluster/worker/step_table.h"
 #include "longhaul/cluster/worker/stop_calls.h"
 #include "longhaul/cluster/worker/worker_sessions.h"
@@ -63,6 +64,7 @@ struct WorkerState {
   const std::shared_ptr<StopCalls> stop_calls;
   JobThreads threads;
   ShardWrites shard_writes;
+  EndedTraining ended_training;
   std::unique_ptr<Watched> watched;  // set before the first call comes
 };
 

@@ -14,8 +14,6 @@
 namespace longhaul {
 namespace {
 
-constexpr char kProbe[] = "longhaul.probe-";
-
 std::string new_token() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
@@ -25,7 +23,7 @@ std::string new_token() {
 class Probe {
  public:
   Probe(FileSystem& files, const std::string& directory)
-      : files_(files), path_(join_path(directory, kProbe + new_token())) {
+      : files_(files), path_(join_path(directory, std::string(kDirectoryProbe) + new_token())) {
     check_directory_owner(files_, path_);
     try {
       const auto file = files_.create(path_, FileSystem::IfExists::kFail);
@@ -63,7 +61,7 @@ void sweep(FileSystem& files, const Probe& probe) {
     const double now = files.modified_at(probe.path());
     for (const std::string& name : names_in(files, directory)) {
       const std::string path = join_path(directory, name);
-      if (!name.starts_with(kProbe) || path == probe.path()) continue;
+      if (!name.starts_with(kDirectoryProbe) || path == probe.path()) continue;
       if (now - files.modified_at(path) > kStaleProbe) remove_if_exists(files, path);
     }
   } catch (const Error& error) {
@@ -96,6 +94,13 @@ bool is_first_time(const std::string& directory) {
   return told->names.size() < kMostTold && told->names.insert(directory).second;
 }
 
+// In which way the task cannot do with the file what this process can; "" if it can.
+std::string difference(const SeenFile& here, const SeenFile& there, const std::string& name) {
+  if (!there.is_there) return there.why;
+  if (there.bytes != here.bytes || there.crc != here.crc) return "another file is under the name " + name;
+  return there.why_read_only.empty() ? "" : "it may not write there: " + there.why_read_only;
+}
+
 void tell_unseen(const std::string& directory, const std::string& task, const std::string& why) {
   if (!is_first_time(directory)) return;
   log_info(
@@ -106,14 +111,14 @@ void tell_unseen(const std::string& directory, const std::string& task, const st
 
 }  // namespace
 
-bool see_file(TaskSnapshots& session, const std::vector<std::string>& tasks, FileSystem& files,
-              const std::string& path) {
+bool see_file(TaskSnapshots& session, const std::vector<std::string>& tasks, FileSystem& files, const std::string& path,
+              LookFor purpose) {
   const SeenFile here = seen_here(files, path);
-  const std::vector<SeenFile> there = session.look(tasks, canonical_prefix(path));
+  const std::vector<SeenFile> there = session.look(tasks, canonical_prefix(path), purpose);
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (there.at(i) == here) continue;
-    tell_unseen(directory_name(path), tasks[i],
-                there[i].is_there ? "another file is under the name " + base_name(path) : there[i].why);
+    const std::string why = difference(here, there.at(i), base_name(path));
+    if (why.empty()) continue;
+    tell_unseen(directory_name(path), tasks[i], why);
     return false;
   }
   return true;
@@ -123,7 +128,7 @@ bool see_directory(TaskSnapshots& session, const std::vector<std::string>& tasks
                    const std::string& directory) {
   const Probe probe(files, directory);
   sweep(files, probe);
-  return see_file(session, tasks, files, probe.path());
+  return see_file(session, tasks, files, probe.path(), LookFor::kWrite);
 }
 
 }  // namespace longhaul

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/doubtful_steps.h"
+#include "longhaul/cluster/tasks/doubtful_steps.h"
 
 #include <algorithm>
 

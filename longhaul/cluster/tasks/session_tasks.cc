@@ -1,10 +1,11 @@
-#include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/pause.h"
 #include "longhaul/cluster/transport/task_errors.h"
@@ -199,6 +200,14 @@ void SessionTasks::lose(const std::string& task, const std::exception_ptr& cause
 void SessionTasks::wait_for_loss(Seconds at_most) {
   Clock& clock = transport_.clock();
   pause(clock, clock.now() + at_most, &cancellation_);
+}
+
+void SessionTasks::tell_unsaved_steps(const std::string& chief) {
+  if (told_unsaved_.exchange(true)) return;
+  log_warning(
+      "{} has ended the training, and this session still makes steps: nobody saves them. End the training of "
+      "all tasks at the same step, or start the chief again",
+      excerpt(chief));
 }
 
 int64_t SessionTasks::new_step() {

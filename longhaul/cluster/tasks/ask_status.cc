@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/ask_status.h"
+#include "longhaul/cluster/tasks/ask_status.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 #include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/session/model_watch.h"
 

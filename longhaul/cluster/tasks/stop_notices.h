@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/tasks/session_tasks.h"
 #include "longhaul/session/stop_notice.h"
 
 namespace longhaul {

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/stop_notices.h"
+#include "longhaul/cluster/tasks/stop_notices.h"
 
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/call_group.h"

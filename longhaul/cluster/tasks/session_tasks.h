@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
-#include "longhaul/cluster/master/ask_status.h"
-#include "longhaul/cluster/master/doubtful_steps.h"
+#include "longhaul/cluster/tasks/ask_status.h"
+#include "longhaul/cluster/tasks/doubtful_steps.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/placement/device_list.h"
 
@@ -69,6 +69,9 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   // Waits until it is lost or closed, for at most that long: another task may see a death sooner than this one.
   void wait_for_loss(Seconds at_most);
 
+  // Warns, once, that the session makes steps after that chief has ended the training.
+  void tell_unsaved_steps(const std::string& chief);
+
   DoubtfulSteps& doubtful_steps() { return doubtful_steps_; }
 
   // An id that no step of any master has, with high probability.
@@ -108,6 +111,7 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   mutable Mutex mutex_;
   std::map<std::string, Link> links_ GUARDED_BY(mutex_);
   bool has_ended_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> told_unsaved_{false};
   std::vector<std::weak_ptr<const Told>> told_of_use_ GUARDED_BY(mutex_);
 };
 
