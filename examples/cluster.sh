@@ -57,10 +57,12 @@ timers=()
 exec {never}<> <(:)
 pause() { read -r -t "$1" -u "$never" || true; }  # without a process, which Ctrl-C would hit in place of this one
 
-# The program's own output, each line behind the task's name; the pid is the program's.
+# The program's own output, each line behind the task's name; the pid is the program's. If this script is killed, each
+# task is asked to stop.
 start() {
   TF_CONFIG="{\"cluster\": $cluster, \"task\": {\"type\": \"${1%-*}\", \"index\": ${1#*-}}}" \
-    "$program" "${arguments[@]}" > >(trap '' INT && exec sed -u "s/^/$(printf '%-8s' "$1") | /") 2>&1 &
+    setpriv --pdeathsig TERM "$program" "${arguments[@]}" \
+      > >(trap '' INT && exec sed -u "s/^/$(printf '%-8s' "$1") | /") 2>&1 &
   pids[$1]=$!
   echo "${pids[$1]}" >"$pid_files/$1"
 }

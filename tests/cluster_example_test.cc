@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <regex>
@@ -64,6 +67,25 @@ class ClusterExampleTest : public ::testing::Test {
     std::smatch match;
     static const std::regex line(R"(Restored model from \S+-(\d+)\n)");
     return std::regex_search(log, match, line) ? std::stoll(match[1]) : -1;
+  }
+
+  static std::vector<pid_t> started_by(const Process& script) {
+    const std::string output = script.output();
+    static const std::regex started(R"(cluster: \S+ is process (\d+))");
+    std::vector<pid_t> processes;
+    for (std::sregex_iterator line(output.begin(), output.end(), started), end; line != end; ++line)
+      processes.push_back(static_cast<pid_t>(std::stoi((*line)[1])));
+    return processes;
+  }
+
+  // Within a minute; it need not be a child of this process.
+  static bool ends(pid_t process) {
+    const int handle = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (handle < 0) return errno == ESRCH;
+    pollfd end{.fd = handle, .events = POLLIN, .revents = 0};
+    const int ended = poll(&end, 1, 60'000);
+    close(handle);
+    return ended == 1;
   }
 
   std::string directory_;
@@ -186,13 +208,23 @@ TEST_F(ClusterExampleTest, TheCommandEndsWhatItHasStarted) {
   }
   script.send(SIGTERM);
   EXPECT_EQ(script.wait(), 143) << script.output() << script.errors();
-  const std::string output = script.output();
-  static const std::regex started(R"(cluster: \S+ is process (\d+))");
-  int processes = 0;
-  for (std::sregex_iterator line(output.begin(), output.end(), started), end; line != end; ++line, ++processes) {
-    EXPECT_EQ(::kill(static_cast<pid_t>(std::stoi((*line)[1])), 0), -1) << (*line)[0];
+  const std::vector<pid_t> processes = started_by(script);
+  EXPECT_EQ(processes.size(), 5u);
+  for (const pid_t process : processes) EXPECT_EQ(::kill(process, 0), -1) << process;
+  expect_of_one_moment(newest_checkpoint());
+}
+
+TEST_F(ClusterExampleTest, NoTaskOutlivesACommandThatIsKilled) {
+  Process script({"/bin/bash", CLUSTER_SCRIPT, "--program=" CLUSTER_PROGRAM, "--logdir=" + logdir(),
+                  "--steps=1000000000", "--threads=1"},
+                 directory_ + "/script");
+  for (const char* task : {"chief-0 ", "worker-0", "worker-1"}) {
+    ASSERT_TRUE(script.prints(std::string(task) + " | step ")) << script.output() << script.errors();
   }
-  EXPECT_EQ(processes, 5);
+  const std::vector<pid_t> processes = started_by(script);
+  ASSERT_EQ(processes.size(), 5u);
+  script.send(SIGKILL);
+  for (const pid_t process : processes) EXPECT_TRUE(ends(process)) << process << "\n" << script.output();
   expect_of_one_moment(newest_checkpoint());
 }
 
