@@ -257,6 +257,13 @@ std::unique_ptr<TorchPeer> manual_cnn() {
   return std::make_unique<ManualCnn>();
 }
 
+std::function<void()> scaling_in_place(int64_t elements) {
+  return [w = at::ones({elements})]() mutable {
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    w.mul_(0.999);
+  };
+}
+
 double direct_add_seconds(int count, bool into_buffer) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::Tensor a = at::rand({4}), b = at::rand({4});

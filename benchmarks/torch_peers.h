@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,5 +61,8 @@ std::unique_ptr<TorchPeer> manual_cnn();
 // Seconds for `count` direct calls of at::add on tensors of 4 floats, below autograd, into a buffer or into a new
 // tensor.
 double direct_add_seconds(int count, bool into_buffer);
+
+// Multiplies that many floats by 0.999 in place, one pass over memory, each time it is called.
+std::function<void()> scaling_in_place(int64_t elements);
 
 }  // namespace longhaul::bench

@@ -71,6 +71,45 @@ Pair sample_operation() {
   return {ours * 1e9 / kOperations / kRuns, beside * 1e9 / kOperations / kRuns};
 }
 
+// A variable of 1 GiB that a step replaces by 0.999 times itself.
+class Scaling {
+ public:
+  static constexpr int64_t kElements = int64_t{1} << 28;
+
+  Scaling() {
+    const Scope root(graph_);
+    const Variable w = ops::variable(root, "w", ops::ones(root, {kElements}));
+    const Operation scale = ops::assign(root, w, ops::mul(root, w, 0.999)).op();
+    session_ = new_session("", graph_);
+    session_->run(ops::global_variables_initializer(root));
+    step_ = session_->make_callable(scale, {});
+  }
+  void step() { step_(); }
+
+ private:
+  Graph graph_;
+  std::unique_ptr<Session> session_;
+  Callable step_;
+};
+
+std::function<Pair()> sample_scaling() {
+  constexpr int kSteps = 5;
+  const auto ms = [](const std::function<void()>& step) {
+    return 1e3 * time_seconds([&] {
+             for (int i = 0; i < kSteps; ++i) step();
+           }) /
+           kSteps;
+  };
+  return [=, ours = std::shared_ptr<Scaling>(), beside = std::function<void()>()]() mutable {
+    set_intra_op_threads(1);
+    if (!ours) {
+      ours = std::make_shared<Scaling>();
+      beside = scaling_in_place(Scaling::kElements);
+    }
+    return Pair{ms([&] { ours->step(); }), ms(beside)};
+  };
+}
+
 }  // namespace
 
 void add_training_rows(std::vector<Row>& rows) {
@@ -97,6 +136,12 @@ void add_training_rows(std::vector<Row>& rows) {
                   .bound = Bound::kAtMostMore,
                   .sample = sample_operation,
                   .samples = 9});
+  rows.push_back({.name = "training/assign_1GiB",
+                  .what = "w := 0.999 w, compared with one pass over memory by at::mul_, one thread",
+                  .unit = "ms",
+                  .goal = 1.1,
+                  .bound = Bound::kAtMost,
+                  .sample = sample_scaling()});
 }
 
 }  // namespace longhaul::bench

@@ -42,7 +42,7 @@ std::optional<size_t> add_draw(PlanParts& parts, const Operation& op, SessionSta
 }  // namespace
 
 PlanBuilder::PlanBuilder(const Session::Request& request, SessionState& resources)
-    : request_(request), resources_(resources), graph_(request) {}
+    : request_(request), resources_(resources), graph_(request), in_place_(request, graph_) {}
 
 PlanParts PlanBuilder::build() && {
   parts_.is_snapshot = request_.options.snapshot;
@@ -136,6 +136,7 @@ void PlanBuilder::place(std::unique_ptr<Instruction> instruction, const std::vec
 void PlanBuilder::add(const Operation& op) {
   resources_.check_device(op);
   if (op.type() == "VariableV2" || op.type() == "NoOp" || (op.traits() & kIsResource) != 0) return;
+  if (in_place_.delayed.contains(op)) return;
   if (op.type() == "Placeholder" && graph_.is_fed(op.output())) return;  // it is here for its control edges
   if (op.type() == "Placeholder") {
     throw InvalidArgumentError(
@@ -155,6 +156,8 @@ void PlanBuilder::add(const Operation& op) {
     add_exchange(op);
   } else if (runs_on_host(op)) {
     add_host(op);
+  } else if (const auto computed = in_place_.computed.find(op); computed != in_place_.computed.end()) {
+    add_assignment(op, computed->second);
   } else {
     add_kernel(op);
   }
@@ -198,6 +201,23 @@ void PlanBuilder::add_kernel(const Operation& op) {
   const std::vector<int> inputs = input_slots(op);
   const int first_output = output_slots(op);
   place(std::make_unique<KernelInstruction>(op, *kernel, inputs, std::move(variables), first_output), inputs);
+}
+
+void PlanBuilder::add_assignment(const Operation& assign, const ComputedInPlace& computed) {
+  VariableSlot& variable = variable_slot(assign.inputs()[0].op(), resources_, parts_);
+  const std::vector<int> inputs = input_slots(computed.op);
+  const int read = slots_.early_read(assign.inputs()[0]), value = slots_.add(), first_output = output_slots(assign);
+  const int first_buffer = parts_.num_buffers;
+  if (AtenInstruction::uses_buffers(computed.op)) parts_.num_buffers += computed.op.num_outputs();
+  AssignInPlace::Parts parts{
+      .variable = &variable, .read = read, .inputs = inputs, .value = value, .out = computed.out};
+  parts.compute =
+      std::make_unique<AtenInstruction>(computed.op, computed.call, inputs, value, first_buffer, std::nullopt);
+  parts.assign = std::make_unique<KernelInstruction>(assign, *find_kernel("Assign"), std::vector<int>{-1, value},
+                                                     std::vector<VariableSlot*>{&variable}, first_output);
+  std::vector<int> taken = inputs;
+  std::erase(taken, read);
+  place(std::make_unique<AssignInPlace>(assign, assign.inputs()[0].shape(), std::move(parts), first_output), taken);
 }
 
 void PlanBuilder::add_exchange(const Operation& op) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "longhaul/runtime/plan/assign_in_place.h"
 #include "longhaul/runtime/plan/needed_graph.h"
 #include "longhaul/runtime/plan/plan_parts.h"
 #include "longhaul/runtime/plan/plan_passes.h"
@@ -34,6 +35,7 @@ class PlanBuilder {
   void add_loss_check(const Operation& op);
   void add_aten(const Operation& op);
   void add_kernel(const Operation& op);
+  void add_assignment(const Operation& assign, const ComputedInPlace& computed);
   void add_host(const Operation& op);
   void add_exchange(const Operation& op);
   void add_change_of_restore();
@@ -45,6 +47,7 @@ class PlanBuilder {
   const Session::Request& request_;
   SessionState& resources_;
   const NeededGraph graph_;
+  const AssignmentsInPlace in_place_;
   PlanParts parts_;
   SlotTable slots_;
   std::unordered_set<Operation, OperationHash> checked_losses_;
