@@ -87,6 +87,11 @@ SupervisorOptions TrainerRun::supervisor_options() {
     options.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph_, .best = options_.best});
   }
   if (options_.supervisor) options_.supervisor(options);
+  if (options.services.divergence) {
+    throw InvalidArgumentError(
+        "ServiceOptions::divergence is set for a Trainer, which watches the loss itself: set "
+        "TrainerOptions::divergence");
+  }
   guard_.searches_as(options);
   return options;
 }
@@ -99,7 +104,7 @@ void TrainerRun::supervise(const std::function<void()>& body) {
     try {
       return supervisor_->managed_session([&](Session& session) { in_session(session, publishers, body); });
     } catch (const RollBackError& error) {
-      log_warning("{}, and run() calls its body again", error.what());
+      log_info("run() calls its body again, with the model of step {}", error.rollback().restored_step);
     }
   }
 }
