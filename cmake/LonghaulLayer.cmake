@@ -67,7 +67,7 @@ set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination tra
     train/input train/checkpointing train/tenure train/divergence train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
     train/journal train/hangs train/reporting train/input train/saving train/checkpointing train/status train/tenure
-    train/sessions)
+    train/divergence train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
 set(LONGHAUL_ARROWS_cluster/security base credentials cluster/spec)

@@ -94,6 +94,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
           "std::derived_from")
       in_header("type_traits concepts " containers, "std::is_same_v std::is_void_v std::is_integral_v " \
           "std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t " \
+          "std::type_identity_t " \
           "std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t " \
           "std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v " \
           "std::is_constructible_v std::is_signed_v std::is_trivially_copyable_v std::remove_reference_t " \

@@ -413,6 +413,27 @@ TEST_F(LonghaulProgram, StartsAProgramAgain) {
   }
 }
 
+TEST_F(LonghaulProgram, ARunSpeaksAsTheLogOfItsProgramDoes) {
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"/usr/bin/env", "LONGHAUL_LOG_FORMAT=json", LONGHAUL_PROGRAM, "run"});
+    testing::Process program(arguments, path("output"));
+    const int status = program.wait();
+    std::vector<std::string> said;  // event and severity
+    std::istringstream lines(program.errors());
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json json = nlohmann::json::parse(line);
+      EXPECT_THAT(json["time"].get<std::string>(), ::testing::EndsWith("Z"));
+      EXPECT_FALSE(json["message"].get<std::string>().empty());
+      said.push_back(json.value("event", "") + " " + json["severity"].get<std::string>());
+    }
+    said.push_back(std::to_string(status));
+    return said;
+  };
+  EXPECT_THAT(run({"--max-restarts=0", "--", "sh", "-c", "[ $LONGHAUL_LOG_FORMAT = json ] && exit 3"}),
+              ::testing::ElementsAre("started info", "ended warning", "finished warning", "3"));
+  EXPECT_THAT(run({"--", "./none"}), ::testing::ElementsAre(" error", "2"));
+}
+
 TEST_F(LonghaulProgram, ARunGoesOnWhereNobodyTakesWhatItSays) {
   const std::string run = std::string(LONGHAUL_PROGRAM) + " run --pause=0.01 -- sh -c '" +
                           "echo x >> starts; [ $(wc -l < starts) -ge 3 ] && exit 2; sleep 0.1; exit 75'";

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,8 +12,9 @@
 #include <stdexcept>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/base/log.h"
+#include "longhaul/base/json_log.h"
 #include "longhaul/base/size_text.h"
+#include "longhaul/base/without_sigpipe.h"
 #include "longhaul/console/text/plot.h"
 #include "longhaul/console/text/shown_text.h"
 
@@ -63,31 +63,6 @@ std::string without_line_break(std::string text) {
   return text;
 }
 
-// While it exists, a pipe that nobody reads gives this thread an error, and not the signal that ends the program.
-class WithoutSigpipe {
- public:
-  WithoutSigpipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~WithoutSigpipe() {
-    const timespec none{0, 0};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &none);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutSigpipe(const WithoutSigpipe&) = delete;
-  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
-
- private:
-  sigset_t pipe_{}, before_{};
-  bool was_pending_ = false;
-};
-
 // Whether it takes as much as one write() may have. A terminal that is stopped, or a pipe that is full, has a while.
 bool takes_more(int descriptor) {
   constexpr int kLongestMilliseconds = 3000;
@@ -113,6 +88,7 @@ void tell(const std::string& text) {
 }
 
 void print_error(const std::string& message) {
+  if (log_format() == LogFormat::kJson) return write_json_line(LogLevel::kError, without_line_break(message));
   tell(fmt::format("longhaul: {}\n", without_line_break(console::shown_lines(message))));
 }
 
@@ -129,6 +105,7 @@ CLI::Validator number_between(double lowest, double highest) {
 void show_warnings() {
   set_log_sink([](LogLevel level, const std::string& message) {
     if (level < LogLevel::kWarning) return;
+    if (log_format() == LogFormat::kJson) return write_json_line(level, message);
     tell(fmt::format("longhaul: warning: {}\n", without_line_break(console::shown_lines(message))));
   });
 }

@@ -42,7 +42,7 @@ class ReportingCommand {
   const std::shared_ptr<bool> json_ = std::make_shared<bool>(false);
 };
 
-// Warnings of the library go to stderr, a line each, fit for a terminal.
+// Warnings of the library go to stderr, a line each, fit for a terminal; in JSON if the log is (set_log_format()).
 void show_warnings();
 
 // Writes to stdout. An error of it ends the program with status 1.
@@ -52,7 +52,7 @@ void print(const std::string& text);
 // (SIGPIPE); what a stopped reader does not take within seconds is lost. Any thread may call.
 void tell(const std::string& text);
 
-// "longhaul: ..." on stderr.
+// "longhaul: ..." on stderr, or a line of a log in JSON.
 void print_error(const std::string& message);
 
 // What an option with a number is checked with: it is no NaN, and lies between the two, which may be reached.

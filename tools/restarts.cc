@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <vector>
 
+#include "longhaul/base/json_log.h"
 #include "longhaul/console/restarts/restarting_run.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/times.h"
@@ -39,7 +41,33 @@ struct RunOptions {
   bool json = false;
 };
 
+// What a line of the log has besides its text.
+std::vector<LogMember> members_of(const console::Json& json) {
+  std::vector<LogMember> members;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_number_integer()) {
+      members.push_back({name, value.get<int64_t>()});
+    } else if (value.is_number()) {
+      members.push_back({name, value.get<double>()});
+    } else if (value.is_string()) {
+      members.push_back({name, value.get<std::string>()});
+    } else if (!value.is_null()) {
+      members.push_back({name, value.dump()});
+    }
+  }
+  return members;
+}
+
+LogLevel level_of(const console::Json& json) {
+  if (json.value("event", "") == "not started") return LogLevel::kError;
+  return json.value("exit_status", 0) != 0 ? LogLevel::kWarning : LogLevel::kInfo;
+}
+
+// In the form that is asked for here, or else in that of the log, which the program's lines have as well.
 void say(const RunOptions& options, const std::string& text, const console::Json& json) {
+  if (!options.json && log_format() == LogFormat::kJson) {
+    return write_json_line(level_of(json), "longhaul run: " + text, members_of(json));
+  }
   const double now = Clock::real().wall_time();
   if (options.json) {
     console::Json line = console::json_of("run");

@@ -11,16 +11,20 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/error.h"
 #include "longhaul/base/size_text.h"
+#include "longhaul/base/thread.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Truly;
 
 // Each in a process of its own, whose log has not been used.
 class LogOfAProcess : public ::testing::Test {
@@ -28,6 +32,7 @@ class LogOfAProcess : public ::testing::Test {
   LogOfAProcess() {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     unsetenv("LONGHAUL_LOG_LEVEL");
+    unsetenv("LONGHAUL_LOG_FORMAT");
     unsetenv("NO_COLOR");
   }
 
@@ -102,6 +107,88 @@ TEST_F(LogOfAProcess, ShowsAnExcerptOfALevelThatThereIsNot) {
   setenv("LONGHAUL_LOG_LEVEL", ("\x1b[31m" + std::string(100'000, 'v')).c_str(), 1);
   EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
               AllOf(HasSubstr("\\x1b[31mvvv"), HasSubstr("... (100005 bytes)"), Not(HasSubstr(std::string(300, 'v')))));
+}
+
+TEST_F(LogOfAProcess, IsInJsonIfTheVariableSaysSo) {
+  setenv("LONGHAUL_LOG_FORMAT", "json", 1);
+  setenv("LONGHAUL_LOG_LEVEL", "warning", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
+              AllOf(ContainsRegex("^\\{\"time\":\"[-0-9T:.]+Z\",\"severity\":\"warning\","
+                                  "\"source\":\"longhaul/base/log_test.cc:[0-9]+\",\"thread\":\"[^\"]+\","
+                                  "\"thread_id\":[0-9]+,\"message\":\"of a risk\"\\}\n\\{\"time\""),
+                    HasSubstr("\"message\":\"of a failure\"}\n"), Not(HasSubstr("of the training"))));
+}
+
+TEST_F(LogOfAProcess, NamesTheFormatsThatThereAre) {
+  setenv("LONGHAUL_LOG_FORMAT", "yaml", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
+              AllOf(HasSubstr("error: LONGHAUL_LOG_FORMAT is \"yaml\", but must be text or json; using text"),
+                    HasSubstr("longhaul info: of the training")));
+  EXPECT_THROW(set_log_format("yaml"), InvalidArgumentError);
+}
+
+TEST_F(LogOfAProcess, TellsOfTheLinesBeforeItsFormatWasSet) {
+  const auto set_late = [] {
+    log_info("early");
+    set_log_format("json");
+    log_info("late");
+    exit(0);
+  };
+  EXPECT_EXIT(set_late(), ExitedWithCode(0),
+              AllOf(HasSubstr("info: early\n{"), HasSubstr("1 line of this log was written as text, before"),
+                    HasSubstr("\"message\":\"late\"}\n")));
+}
+
+TEST_F(LogOfAProcess, OfManyThreadsHasWholeLines) {
+  const auto log_from_threads = [] {
+    set_log_format(LogFormat::kJson);
+    std::vector<NamedThread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back("talker", [] {
+        for (int j = 0; j < 200; ++j) log_info("{}", std::string(300, 'x'));
+      });
+    }
+    for (NamedThread& thread : threads) thread.join();
+    exit(0);
+  };
+  const auto are_whole = [](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = 0; at < text.size(); ++count) {
+      const size_t end = text.find('\n', at);
+      if (end == text.npos || text.compare(at, 9, "{\"time\":\"") < 0 || text[end - 1] != '}') return false;
+      if (text.find('{', at + 1) < end) return false;
+      at = end + 1;
+    }
+    return count == 1600;
+  };
+  EXPECT_EXIT(log_from_threads(), ExitedWithCode(0), Truly(are_whole));
+}
+
+TEST_F(LogOfAProcess, InJsonSaysHowManyLinesAreMissing) {
+  const auto log_to_full = [] {
+    set_log_format(LogFormat::kJson);
+    const int outside = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
+    dup2(full, STDERR_FILENO);
+    log_info("lost");
+    log_info("lost");
+    dup2(outside, STDERR_FILENO);
+    log_info("here");
+    log_info("there");
+    exit(0);
+  };
+  EXPECT_EXIT(log_to_full(), ExitedWithCode(0),
+              AllOf(HasSubstr("\"message\":\"here\",\"lost_lines\":2}\n"), HasSubstr("\"message\":\"there\"}\n")));
+}
+
+TEST_F(LogOfAProcess, InJsonHasOnStderrWhatItsSinkThrowsAt) {
+  const auto throw_at_each = [] {
+    set_log_format(LogFormat::kJson);
+    set_log_sink([](LogLevel, const std::string&) { throw 7; });
+    log_info("of the training");
+    exit(0);
+  };
+  EXPECT_EXIT(throw_at_each(), ExitedWithCode(0),
+              AllOf(HasSubstr("\"message\":\"of the training\"}\n"), HasSubstr("the log sink threw an exception")));
 }
 
 TEST_F(LogOfAProcess, HasOnStderrWhatItsSinkLogs) {

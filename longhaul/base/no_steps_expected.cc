@@ -42,7 +42,10 @@ NoStepsExpected::State NoStepsExpected::state() {
   Expectations& all = expectations();
   MutexLock lock(all.mutex);
   State state{.ended = all.ended};
-  for (const Seconds end : all.ends) state.now |= now < end;
+  for (const Seconds end : all.ends) {
+    if (now < end) state.until = std::max(state.until, end);
+  }
+  state.now = state.until > Seconds{0};
   return state;
 }
 

@@ -28,6 +28,7 @@ class NoStepsExpected {
 
   struct State {
     bool now = false;    // there is one whose time is not over
+    Seconds until{0};    // when the last of those has no effect any more, by Clock::real(); 0: there is none
     uint64_t ended = 0;  // how many there have been, whose time was not over when they ended
   };
   static State state();

@@ -14,6 +14,7 @@ TEST(NoStepsExpected, IsKnownWhileItLivesAndCountedAfterwards) {
     const NoStepsExpected evaluating;
     const NoStepsExpected saving(Seconds{3600});
     EXPECT_TRUE(NoStepsExpected::state().now);
+    EXPECT_EQ(NoStepsExpected::state().until.count(), std::numeric_limits<double>::infinity());
     EXPECT_EQ(NoStepsExpected::state().ended, before);
   }
   EXPECT_FALSE(NoStepsExpected::state().now);

@@ -73,7 +73,8 @@ class StatusServer::Loop : public std::enable_shared_from_this<StatusServer::Loo
   bool is_probe(std::string_view request) const;
   void serve();
   void accept_all(Seconds now);
-  bool make_room();
+  using Connections = std::list<HttpConnection>;
+  Connections::iterator oldest_that_may_go();
   void work_on(HttpConnection& connection, Seconds now);
   void begin_answer(HttpConnection& connection, std::string request, Seconds now);
   void send_replies(Seconds now);
@@ -88,7 +89,7 @@ class StatusServer::Loop : public std::enable_shared_from_this<StatusServer::Loo
   const HttpProtocol protocol_;
   Door door_;
   ReplyBox box_;
-  std::list<HttpConnection> connections_;  // oldest first
+  Connections connections_;  // oldest first
   int64_t last_id_ = 0;
   std::atomic<bool> is_stopping_{false};
   JobThreads jobs_;  // the last member: its jobs use the others
@@ -158,12 +159,15 @@ void StatusServer::Loop::accept_all(Seconds now) {
   constexpr int kMostAtOnce = 16;
   try {
     for (int i = 0; i < kMostAtOnce; ++i) {
-      if (!make_room()) {
+      const bool is_full = connections_.size() >= limits_.most_connections;
+      const auto oldest = is_full ? oldest_that_may_go() : connections_.end();
+      if (is_full && oldest == connections_.end()) {
         door_.pause_until(now + kPause);
         return;
       }
       OwnedSocket socket = door_.listener().next_client();
       if (!socket.is_open()) return;
+      if (is_full) connections_.erase(oldest);
       connections_.emplace_back(std::move(socket), ++last_id_, limits_, now);
       work_on(connections_.back(), now);
     }
@@ -173,15 +177,10 @@ void StatusServer::Loop::accept_all(Seconds now) {
   }
 }
 
-// The oldest that the training does not work for makes room. False: it works for all.
-bool StatusServer::Loop::make_room() {
-  if (connections_.size() < limits_.most_connections) return true;
-  const auto oldest = std::find_if(connections_.begin(), connections_.end(), [](const HttpConnection& each) {
-    return each.state() != HttpConnection::State::kAnswering;
-  });
-  if (oldest == connections_.end()) return false;
-  connections_.erase(oldest);
-  return true;
+// The oldest that the training does not work for; the end: it works for all.
+StatusServer::Loop::Connections::iterator StatusServer::Loop::oldest_that_may_go() {
+  return std::find_if(connections_.begin(), connections_.end(),
+                      [](const HttpConnection& each) { return each.state() != HttpConnection::State::kAnswering; });
 }
 
 void StatusServer::Loop::work_on(HttpConnection& connection, Seconds now) {

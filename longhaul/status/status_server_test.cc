@@ -206,6 +206,23 @@ TEST_F(StatusServerTest, AFloodOfConnectionsIsBoundedAndTheOldestGo) {
   EXPECT_EQ(status_of(flood.back().receive_all()), 200) << "the newest had to go";
 }
 
+// So many need more descriptors than a process mostly has.
+TEST_F(StatusServerTest, ByDefaultThereAreAtMost256Connections) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit many{.rlim_cur = std::min<rlim_t>(before.rlim_max, 8 * 512), .rlim_max = before.rlim_max};
+  if (many.rlim_cur < 8 * 256) GTEST_SKIP() << "the process may not open so many files";
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &many), 0);
+  const int port = start({.head = Seconds{600}});
+  const size_t with_none = open_descriptors();
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 300; ++i) clients.emplace_back(port);
+  EXPECT_EQ(clients[0].receive_all(), "") << "the oldest had to go";
+  eventually([&] { return open_descriptors() == with_none + 300 + 256; });
+  clients.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 TEST_F(StatusServerTest, ClientsLeaveDescriptorsForTraining) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -12,7 +12,10 @@
 #include "longhaul/events/independent_reader_fixture.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
 
 namespace longhaul {
@@ -107,6 +110,20 @@ TEST_F(MonitoredDivergenceTest, TooManyEndTheTrainingWithoutACheckpointAndAResta
   EXPECT_FALSE(exists(8)) << "none is taken at the end";
   run(10, good);
   EXPECT_LE(made.front(), 5);
+}
+
+TEST_F(MonitoredDivergenceTest, AFullDiskAtTheMomentOfTheRollbackEndsNothing) {
+  testing::FaultyFileSystem files;
+  options.files = &files;
+  run(10, [&](int64_t i) {
+    if (i == 7) files.fail_writes_after(0);
+    if (i == 8) files.heal();
+    return bad_in_7(i);
+  });
+  EXPECT_EQ(told.size(), 1U);
+  EXPECT_EQ(made.back(), 9);
+  const std::string journal = read_file(FileSystem::real(), journal_path(directory.path()));
+  EXPECT_EQ(parse_run_journal(journal).history.rollbacks().count(), 1) << "there was room for it in the end";
 }
 
 TEST_F(MonitoredDivergenceTest, ARollbackIsNoLostSession) {

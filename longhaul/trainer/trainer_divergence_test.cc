@@ -5,15 +5,20 @@
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/events/independent_reader_fixture.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -45,6 +50,10 @@ struct Diverging : Program {
 
 class TrainerDivergenceTest : public TrainerTest {
  protected:
+  static RunHistory journal_of(const std::string& directory) {
+    return parse_run_journal(read_file(FileSystem::real(), journal_path(directory))).history;
+  }
+
   const Logged logged_;
 };
 
@@ -90,7 +99,45 @@ TEST_F(TrainerDivergenceTest, WithoutSkippingTheStepsAreMadeAgainWithWhatTheProg
   EXPECT_THAT(program.made, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 8));
   EXPECT_DOUBLE_EQ(program.optimizer->param_groups()[0].options().get_lr(), 0.005);
   EXPECT_THAT(logged_.warnings(),
-              ElementsAre(HasSubstr("step 7 is in no checkpoint"), HasSubstr("run() calls its body again")));
+              ElementsAre(AllOf(HasSubstr("rolled back to step 6 after the loss of step 7 went bad"),
+                                HasSubstr("2 steps are undone"))));
+}
+
+// What a person reads in the night: what has happened, and nothing that has not.
+TEST_F(TrainerDivergenceTest, TheLogAndTheJournalSayThatTheModelWentBackAndNotThatTheTrainingEnds) {
+  Diverging program(fresh("run"), with_margin(2));
+  EXPECT_EQ(program.run(12, {7}), 0);
+  EXPECT_THAT(logged_.all(), Contains(HasSubstr("rolled back to step 3 after the loss of step 7 went bad: 5 steps are "
+                                                "undone, up to step 8; continues from")));
+  EXPECT_THAT(logged_.all(), Contains(HasSubstr("run() calls its body again, with the model of step 3")));
+  for (const char* wrong : {"ends with an error", "ended with an error", "made again", "in no checkpoint"}) {
+    EXPECT_THAT(logged_.all(), Not(Contains(HasSubstr(wrong)))) << wrong;
+  }
+  const RunHistory history = journal_of(fresh("run"));
+  ASSERT_EQ(history.runs().size(), 1u) << "the same run goes on";
+  EXPECT_EQ(history.runs()[0].end, PastRun::End::kEnded);
+  EXPECT_EQ(history.rollbacks().count(), 1);
+}
+
+// The lock would have to be taken anew, and the journal's line would be lost with its chief.
+TEST_F(TrainerDivergenceTest, AFullDiskAtARollbackEndsNothing) {
+  testing::FaultyFileSystem files;
+  Diverging program(fresh("run"), with_margin(2), [&](SupervisorOptions& options) { options.files = &files; });
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t step : program.trainer->steps(12)) {
+      if (step == 7) files.fail_writes_after(0);
+      if (step == 8) {
+        EXPECT_EQ(journal_of(fresh("run")).rollbacks().count(), 0) << "it could not be written";
+        files.heal();
+      }
+      program.make(step, {7});
+    }
+  }),
+            0);
+  EXPECT_THAT(program.made, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  EXPECT_EQ(program.trainer->step(), 12);
+  EXPECT_THAT(logged_.warnings(), Contains(HasSubstr("run.journal cannot be written; training continues")));
+  EXPECT_EQ(journal_of(fresh("run")).rollbacks().count(), 1) << "now it is";
 }
 
 // Killed after each step that is made, and after each checkpoint; on_rollback included.
@@ -204,6 +251,29 @@ TEST_F(TrainerDivergenceTest, WithoutAGoodCheckpointTheTrainingEnds) {
   EXPECT_EQ(program.run(12, {7}), 1);
   EXPECT_THAT(error_of(program), HasSubstr("the loss of step 7 is NaN. Training ends, because there is no checkpoint"));
   EXPECT_THROW(std::rethrow_exception(program.trainer->error()), DivergedError);
+}
+
+TEST_F(TrainerDivergenceTest, AfterAnEndWithoutAGoodCheckpointTheNextStartTakesTheOldestAndSaysSo) {
+  {
+    Diverging program(fresh("run"), with_margin(100));
+    program.trainer->after_every(3, [&] { EXPECT_GT(program.trainer->step(), 0); });
+    EXPECT_EQ(program.run(12, {7}), 1);
+    EXPECT_THAT(error_of(program), HasSubstr("The next start restores the oldest checkpoint that it finds, now " +
+                                             fresh("run/model.ckpt-3")));
+  }
+  EXPECT_EQ(journal_of(fresh("run")).rollbacks().undone_after(), 0);
+  Diverging program(fresh("run"), with_margin(100));
+  EXPECT_EQ(program.run(12, {}), 0);
+  EXPECT_EQ(program.made.front(), 3);
+  EXPECT_THAT(logged_.warnings(), Contains(HasSubstr("model.ckpt-6 is skipped in favour of an older one")));
+  EXPECT_THAT(logged_.warnings(), Contains(HasSubstr("model.ckpt-3 is restored although the loss went bad")));
+}
+
+TEST_F(TrainerDivergenceTest, TheOptionOfTheSupervisorIsRefused) {
+  Diverging program(fresh("run"), with_margin(2),
+                    [](SupervisorOptions& options) { options.services.divergence = DivergenceOptions{}; });
+  EXPECT_EQ(program.run(3, {}), 1);
+  EXPECT_THAT(error_of(program), HasSubstr("set TrainerOptions::divergence"));
 }
 
 TEST_F(TrainerDivergenceTest, TheLastGoodCheckpointIsNotDeleted) {

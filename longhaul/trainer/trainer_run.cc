@@ -10,6 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/base/no_steps_expected.h"
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/train/status/run_status.h"
 
 namespace longhaul {
 namespace {
@@ -42,6 +43,13 @@ double evaluated(torch::nn::Module& module, const std::function<double()>& evalu
   return evaluate();
 }
 
+// For the time that is left, on the page about the run.
+void tell_end(const Supervisor& supervisor, Session& session, int64_t last_step) {
+  if (!supervisor.is_chief()) return;
+  const auto status = supervisor.service_context({std::shared_ptr<void>(), &session}).status;
+  if (status) status->ends_at(last_step);
+}
+
 }  // namespace
 
 TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& options, Graph& graph,
@@ -64,7 +72,8 @@ TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& optio
                   [this] {
                     if (supervisor_->saver() != nullptr) supervisor_->saver()->forget_last_saved();
                   },
-              .after_step = [this](int64_t step) { after_step(step); }}),
+              .after_step = [this](int64_t step) { after_step(step); },
+              .ends_at = [this](int64_t last_step) { tell_end(*supervisor_, *session_, last_step); }}),
       best_(position_, options) {
   position_.add_to(Scope(graph));
 }
@@ -78,6 +87,11 @@ SupervisorOptions TrainerRun::supervisor_options() {
     options.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph_, .best = options_.best});
   }
   if (options_.supervisor) options_.supervisor(options);
+  if (options.services.divergence) {
+    throw InvalidArgumentError(
+        "ServiceOptions::divergence is set for a Trainer, which watches the loss itself: set "
+        "TrainerOptions::divergence");
+  }
   guard_.searches_as(options);
   return options;
 }
@@ -90,7 +104,7 @@ void TrainerRun::supervise(const std::function<void()>& body) {
     try {
       return supervisor_->managed_session([&](Session& session) { in_session(session, publishers, body); });
     } catch (const RollBackError& error) {
-      log_warning("{}, and run() calls its body again", error.what());
+      log_info("run() calls its body again, with the model of step {}", error.rollback().restored_step);
     }
   }
 }

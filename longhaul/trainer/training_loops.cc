@@ -165,6 +165,7 @@ void TrainingLoops::enter_steps(int64_t last) {
   } else if (is_restored_ && goes_on() && outer_ == 0) {
     log_info("steps({}): all steps are made, the training is at step {}", last, loop_.step());
   }
+  events_.ends_at(last_step());
 }
 
 void TrainingLoops::enter_epochs(int64_t last) {
@@ -174,6 +175,7 @@ void TrainingLoops::enter_epochs(int64_t last) {
   if (is_restored_ && goes_on() && outer_ == 0 && !has_epoch(last)) {
     log_info("epochs({}): all epochs are made, the training is at step {}", last, loop_.step());
   }
+  events_.ends_at(last_step());
 }
 
 int64_t TrainingLoops::last_step() const {
@@ -326,6 +328,7 @@ void TrainingLoops::leave_out_batch(uint64_t look) {
 void TrainingLoops::note_last_batch() {
   if (inner_ != 0) return;
   position_.change([](LoopPosition::Values& values) { values.epoch_size = values.batch; });
+  events_.ends_at(last_step());
 }
 
 void TrainingLoops::leave_batches(bool by_break) {

@@ -35,6 +35,7 @@ class TrainingLoops {
     std::function<at::Tensor()> take_loss;         // of the step that ends; undefined: none
     std::function<void()> moved_on;                // the position and the program's values changed, but not the step
     std::function<void(int64_t)> after_step;       // between two steps, with the number of steps made
+    std::function<void(int64_t)> ends_at;          // what last_step() is now, where it may have changed
   };
   TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events);
 

@@ -1,5 +1,11 @@
 // Replicas that make each step together: several sessions of one server, each on its own graph.
+#include <atomic>
+#include <chrono>
+
+#include "longhaul/base/no_steps_expected.h"
 #include "longhaul/runtime/ops/sync_replicas_fixture.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/train/hangs/hang_watch.h"
 
 namespace longhaul {
 namespace {
@@ -226,6 +232,31 @@ TEST_F(SyncReplicasTest, AStopEndsTheChiefsWaitForGradients) {
   const Seconds begin = Clock::real().now();
   coord_.join({.stop_grace = Seconds{100}});
   EXPECT_LT((Clock::real().now() - begin).count(), 50);
+}
+
+// Its own warnings tell of it, for as long as it takes: the chief may be restored for hours.
+TEST_F(SyncReplicasTest, AReplicaThatWaitsForItsChiefIsNoHang) {
+  make(2, 2);
+  chief().session->run(chief().init);
+  auto waits = std::async(std::launch::async, [this] {
+    start_one(1);
+    at(1).run();
+  });
+  wait_until([] { return NoStepsExpected::state().now; });
+  std::atomic<int> hangs{0};
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) {
+    if (line.starts_with("the training hangs")) ++hangs;
+  });
+  testing::FakeClock clock;
+  {
+    const HangWatch watch({.after = Seconds{20}}, clock, {.steps = [] { return uint64_t{0}; }});
+    clock.advance_before_hang_watch(Seconds{600});
+  }
+  set_log_sink(before);
+  EXPECT_EQ(hangs, 0);
+  start_one(0);
+  wait_until([&] { return waits.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  EXPECT_FALSE(NoStepsExpected::state().now);
 }
 
 TEST_F(SyncReplicasTest, ASessionThatClosesEndsItsWaitForAToken) {

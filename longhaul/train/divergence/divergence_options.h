@@ -38,8 +38,8 @@ class DivergedError : public FailedPreconditionError {
   using FailedPreconditionError::FailedPreconditionError;
 };
 
-// The loss went bad, and the model goes back: the session must be replaced by one that restores. The front ends of the
-// library do so; programs see this error only where they prepare their sessions themselves.
+// The loss went bad, and the model goes back: the session must be replaced by one that restores. Trainers and monitored
+// sessions do so; programs see this error where they train with a Supervisor, or prepare their sessions themselves.
 class RollBackError : public AbortedError {
  public:
   RollBackError(const std::string& message, Rollback rollback)
@@ -52,7 +52,8 @@ class RollBackError : public AbortedError {
 
 bool is_rollback(const std::exception_ptr& error);  // a RollBackError
 
-// The tag of the number of rollbacks, in the events.
+// The tags of the number of rollbacks, and of the text about the end of a training by its loss, in the events.
 inline constexpr char kRollbacksTag[] = "longhaul/rollbacks";
+inline constexpr char kDivergedTag[] = "longhaul/diverged";
 
 }  // namespace longhaul

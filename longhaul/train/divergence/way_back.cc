@@ -9,6 +9,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/events/summary.h"
 #include "longhaul/ops/external_variable.h"
 #include "longhaul/train/recovery/recovery_search.h"
 
@@ -110,6 +111,7 @@ bool WayBack::session_begins(Place place, Session& session, const std::string& r
                                                   ? "give the training a directory and a saver"
                                                   : "leave ChiefOptions::keep_journal and ChiefOptions::lock.lock on"));
   }
+  bad_ = nullptr;
   place_.saver->keep_behind(options_.margin_steps + options_.watch.in_a_row);
   skipped_ = place_.journal->history().rollbacks();
   const int64_t known = known_rollbacks(place_.journal.get(), restored_from);
@@ -135,6 +137,7 @@ bool WayBack::session_begins(Place place, Session& session, const std::string& r
 }
 
 void WayBack::look(int64_t step, double loss) {
+  if (bad_) std::rethrow_exception(bad_);
   LossWatch::Verdict verdict;
   int64_t first = 0;
   double median = 0;
@@ -144,7 +147,14 @@ void WayBack::look(int64_t step, double loss) {
     first = kept_->watch.first_bad_step();
     if (verdict == LossWatch::Verdict::kHigh && first == step) median = kept_->watch.median();
   }
-  if (verdict == LossWatch::Verdict::kBad) diverged(step, loss);
+  if (verdict == LossWatch::Verdict::kBad) {
+    try {
+      diverged(step, loss);
+    } catch (...) {
+      bad_ = std::current_exception();
+      throw;
+    }
+  }
   if (verdict == LossWatch::Verdict::kHigh && first == step) {
     log_warning("the loss of step {} is {}, far above the median {} of those before", step, loss_text(loss),
                 loss_text(median));
@@ -171,6 +181,28 @@ int64_t WayBack::recent_rollbacks(int64_t step) const {
   });
 }
 
+// Of a training that ends without a good checkpoint: what the next start does.
+std::string WayBack::what_follows(int64_t good_until) const {
+  std::optional<int64_t> oldest_step;
+  std::string oldest;
+  for (const std::string& prefix : search_for_recovery(place_.search).candidates) {
+    const std::optional<int64_t> step = split_step(prefix).step;
+    if (!step || (oldest_step && *oldest_step <= *step)) continue;
+    oldest_step = step;
+    oldest = prefix;
+  }
+  if (!oldest_step) return "There is no checkpoint, so the next start begins anew";
+  return fmt::format("The next start restores the oldest checkpoint that it finds, now {}{}", oldest,
+                     *oldest_step > good_until ? ", whose weights may be bad already" : "");
+}
+
+// Told where a person looks first: the events of a training that has ended have no log.
+void WayBack::end_training(const Rollback& rollback, const std::string& why) {
+  place_.journal->diverged(rollback, /*ends=*/true);
+  if (place_.events != nullptr) place_.events->add_summary(text_summary(kDivergedTag, why), rollback.until_step);
+  throw DivergedError(why);
+}
+
 void WayBack::diverged(int64_t step, double loss) {
   int64_t first, count;
   {
@@ -178,35 +210,36 @@ void WayBack::diverged(int64_t step, double loss) {
     first = kept_->watch.first_bad_step();
     count = std::max(kept_->rollbacks, place_.journal->history().rollbacks().count()) + 1;
   }
-  const std::string what = fmt::format("the loss of step {} is {}", step, loss_text(loss));
-  const std::string since = first < step ? fmt::format(", and it was too high since step {}", first) : "";
+  const std::string what = fmt::format("the loss of step {} is {}{}", step, loss_text(loss),
+                                       first < step ? fmt::format(", and it was too high since step {}", first) : "");
+  const int64_t good_until = std::max<int64_t>(0, first - options_.margin_steps);
   const std::optional<std::string> good = last_good(first - options_.margin_steps);
-  if (!good) {
-    throw DivergedError(fmt::format(
-        "{}{}. Training ends, because there is no checkpoint that was taken {} steps before (margin_steps) to go back "
-        "to. Start again with a lower learning rate, or save more often. As it is, the next start restores the newest "
-        "checkpoint, which was taken within these steps",
-        what, since, options_.margin_steps));
-  }
   Rollback rollback{.count = count,
                     .diverged_step = first,
                     .until_step = step + 1,
-                    .restored_step = split_step(*good).step.value_or(0),
+                    .restored_step = good ? split_step(*good).step.value_or(0) : good_until,
                     .loss = loss,
                     .skips = options_.skip_batches,
-                    .checkpoint = base_name(*good)};
-  const int64_t recent = recent_rollbacks(first);
-  const bool ends = recent >= options_.max_rollbacks;
-  place_.journal->diverged(rollback, ends);
-  if (ends) {
-    const std::string where = options_.within_steps > 0 ? fmt::format(" within {} steps", options_.within_steps) : "";
-    throw DivergedError(fmt::format(
-        "{}{}. Training ends after {} rollbacks{} (max_rollbacks). The last good checkpoint is {}: a restart continues "
-        "from there. Lower the learning rate, or look at the examples of these steps",
-        what, since, recent, where, *good));
+                    .checkpoint = good ? base_name(*good) : ""};
+  if (!good) {
+    end_training(rollback, fmt::format("{}. Training ends, because there is no checkpoint that was taken {} steps "
+                                       "before (margin_steps) to go back to. {}. Lower the learning rate, or save more "
+                                       "often; to begin anew, use another directory",
+                                       what, options_.margin_steps, what_follows(good_until)));
   }
-  log_error("{}{}. The model goes back to {}", what, since, *good);
-  throw RollBackError(fmt::format("{}{}: the model goes back to {}", what, since, *good), std::move(rollback));
+  const int64_t recent = recent_rollbacks(first);
+  if (recent >= options_.max_rollbacks) {
+    const std::string where = options_.within_steps > 0 ? fmt::format(" within {} steps", options_.within_steps) : "";
+    end_training(
+        rollback,
+        fmt::format("{}. Training ends after {} rollbacks{} (max_rollbacks). The last good checkpoint is {}: a "
+                    "restart continues from there. Lower the learning rate, or look at the examples of these "
+                    "steps",
+                    what, recent, where, *good));
+  }
+  place_.journal->diverged(rollback);
+  log_error("{}. The model goes back to {}", what, *good);
+  throw RollBackError(fmt::format("{}: the model goes back to {}", what, *good), std::move(rollback));
 }
 
 }  // namespace longhaul

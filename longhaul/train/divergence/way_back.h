@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +50,7 @@ class WayBack {
   bool has_to_catch_up(const RunJournal* journal, const std::string& restored_from) const;
 
   // The loss of step `step`, the next one of the session, or the one just made. RollBackError, DivergedError: it is
-  // bad. What is in the session then must not be saved.
+  // bad. What is in the session then must not be saved, and each further call throws the same.
   void look(int64_t step, double loss);
 
   // The first step from `step` on that is not left out.
@@ -59,13 +60,16 @@ class WayBack {
  private:
   int64_t known_rollbacks(const RunJournal* journal, const std::string& restored_from) const;
   [[noreturn]] void diverged(int64_t step, double loss);
+  [[noreturn]] void end_training(const Rollback& rollback, const std::string& why);
+  std::string what_follows(int64_t good_until) const;
   std::optional<std::string> last_good(int64_t latest) const;
   int64_t recent_rollbacks(int64_t step) const;
 
   const DivergenceOptions options_;
   bool is_kept_ = false;
   Place place_;
-  Rollbacks skipped_;  // the journal's, when the session began
+  Rollbacks skipped_;       // the journal's, when the session began
+  std::exception_ptr bad_;  // what look() has thrown in this session
 
   struct Kept;                        // what checkpoints have
   const std::shared_ptr<Kept> kept_;  // the graph holds it, too

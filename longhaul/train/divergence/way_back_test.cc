@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "longhaul/train/reporting/event_lines_fixture.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/train_fixture.h"
 
@@ -23,6 +24,15 @@ class WayBackTest : public ::testing::Test {
   }
   void save(int64_t step) { saver.save(*session, directory.file("model.ckpt"), step); }
   WayBack::Place place() { return {.journal = journal, .saver = &saver, .search = {.directory = directory.path()}}; }
+  std::vector<std::string> texts(const std::string& tag) const {
+    std::vector<std::string> found;
+    for (const proto::Event& event : events_in_directory(directory.path())) {
+      for (const auto& value : event.summary().value()) {
+        if (value.tag() == tag) found.push_back(value.tensor().string_val(0));
+      }
+    }
+    return found;
+  }
   std::string at(int64_t step) { return directory.file("model.ckpt-" + std::to_string(step)); }
 
   testing::TemporaryDirectory directory;
@@ -57,6 +67,50 @@ TEST_F(WayBackTest, ItGoesToTheNewestCheckpointBeforeTheMargin) {
   EXPECT_EQ(journal->history().rollbacks().all().back().restored_step, 10);
   way_back.session_begins(place(), *session, at(10), 10);
   EXPECT_THROW(way_back.look(14, kNanLoss), DivergedError) << "there is none";
+}
+
+TEST_F(WayBackTest, AnEndWithoutAGoodCheckpointIsInTheJournalAndTheEventsAndTheNextStartTakesTheOldest) {
+  session->run(weight.initializer());
+  for (const int64_t step : {21, 23, 27}) save(step);
+  FileWriter events(directory.path(), {.clock = &clock});
+  WayBack way_back(options);
+  WayBack::Place told_in_events = place();
+  told_in_events.events = &events;
+  way_back.session_begins(told_in_events, *session, "", 0);
+  const std::string why = error_of<DivergedError>([&] { way_back.look(25, kNanLoss); });
+  EXPECT_THAT(why, HasSubstr("The next start restores the oldest checkpoint that it finds, now " + at(21) +
+                             ", whose weights may be bad already"));
+  events.close();
+  EXPECT_THAT(texts(kDivergedTag), ElementsAre(why));
+
+  journal = open_journal();
+  EXPECT_EQ(journal->history().rollbacks().count(), 0) << "none that counts";
+  EXPECT_EQ(journal->history().rollbacks().undone_after(), 20);
+  FallBackOptions search{.directory = directory.path()};
+  search.skip_reason = [&](const std::string& prefix) -> std::optional<SkipReason> {
+    const std::optional<std::string> reason = journal->skip_reason(prefix);
+    return reason ? std::optional(SkipReason(*reason, journal->is_undone(prefix))) : std::nullopt;
+  };
+  EXPECT_EQ(restore_newest_intact(saver, *session, search).restored, at(21));
+  save(19);  // as if somebody had put it there
+  EXPECT_EQ(restore_newest_intact(saver, *session, search).restored, at(19)) << "before the margin";
+}
+
+TEST_F(WayBackTest, AnEndWithoutAnyCheckpointSaysThatTheNextStartBeginsAnew) {
+  WayBack way_back(options);
+  way_back.session_begins(place(), *session, "", 0);
+  EXPECT_THAT(error_of<DivergedError>([&] { way_back.look(3, kNanLoss); }), HasSubstr("the next start begins anew"));
+}
+
+// A program that swallows the error must not make another rollback of it.
+TEST_F(WayBackTest, ASecondLookThrowsTheSame) {
+  session->run(weight.initializer());
+  save(10);
+  WayBack way_back(options);
+  way_back.session_begins(place(), *session, "", 0);
+  EXPECT_THROW(way_back.look(20, kNanLoss), RollBackError);
+  EXPECT_THROW(way_back.look(21, 1), RollBackError);
+  EXPECT_EQ(journal->history().rollbacks().all().size(), 1u);
 }
 
 // Without values in checkpoints.

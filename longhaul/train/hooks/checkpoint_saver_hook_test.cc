@@ -1,3 +1,4 @@
+#include "longhaul/base/no_steps_expected.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/events/file_writer_cache.h"
 #include "longhaul/testing/faulty_file_system.h"
@@ -266,6 +267,24 @@ TEST_F(CheckpointSaverTest, WhatTheSaverHasRestoredLastIsNotWrittenAgain) {
   start(hook);
   EXPECT_EQ(FileSystem::real().modified_at(prefix + ".index"), written);
   EXPECT_THAT(events(), ElementsAre("graph", "meta_graph"));
+}
+
+// The training thread saves, so that a disk that hangs makes the training hang: after an hour it counts.
+TEST_F(CheckpointSaverTest, ASaveIsNoHangForAnHour) {
+  struct Looks : CheckpointSaverListener {
+    void before_save(Session&, int64_t) override { expected = NoStepsExpected::state(); }
+    NoStepsExpected::State expected;
+  };
+  const auto looks = std::make_shared<Looks>();
+  auto with = every(2);
+  with.listeners = {looks};
+  CheckpointSaverHook hook(with);
+  start(hook);
+  const Seconds left = looks->expected.until - Clock::real().now();
+  EXPECT_TRUE(looks->expected.now);
+  EXPECT_LE(left, Seconds{3600});
+  EXPECT_GT(left, Seconds{3500});
+  EXPECT_FALSE(NoStepsExpected::state().now);
 }
 
 // Hooks whose checkpoints go to a disk that becomes full.

@@ -168,6 +168,10 @@ bool RunJournal::is_skipped(const std::string& prefix) const {
   return fitness(name) != Fitness::kFit || has_reason_to_skip(name, history().deaths_after(name));
 }
 
+bool RunJournal::is_undone(const std::string& prefix) const {
+  return fitness(base_name(prefix)) != Fitness::kFit;
+}
+
 std::optional<std::string> RunJournal::skip_reason(const std::string& prefix) {
   if (const Fitness fit = fitness(base_name(prefix)); fit != Fitness::kFit) {
     if (fit == Fitness::kUndone) note({.kind = Kind::kRefused, .text = base_name(prefix)});

@@ -63,6 +63,8 @@ class RunJournal {
   std::optional<std::string> skip_reason(const std::string& prefix);
   // Whether skip_reason() has one; records nothing.
   bool is_skipped(const std::string& prefix) const;
+  // Whether that is the loss: the weights in the checkpoint may be bad.
+  bool is_undone(const std::string& prefix) const;
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
   void initialised(std::optional<int64_t> step);

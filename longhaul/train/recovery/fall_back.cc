@@ -22,11 +22,11 @@ bool is_damage(const Error& error) {
   return error.code() == Code::kDataLoss;
 }
 
-bool is_skipped(const FallBackOptions& options, const std::string& prefix) {
-  if (!options.skip_reason) return false;
-  const std::optional<std::string> why = options.skip_reason(prefix);
-  if (why) log_warning("checkpoint {} is skipped in favour of an older one: {}", prefix, *why);
-  return why.has_value();
+std::optional<SkipReason> reason_to_skip(const FallBackOptions& options, const std::string& prefix) {
+  if (!options.skip_reason) return std::nullopt;
+  std::optional<SkipReason> reason = options.skip_reason(prefix);
+  if (reason) log_warning("checkpoint {} is skipped in favour of an older one: {}", prefix, reason->why);
+  return reason;
 }
 
 // Errors of a place, not of what is in it.
@@ -113,15 +113,19 @@ class FallingBack {
   }
 
   void try_all(const std::vector<std::string>& candidates) {
+    std::vector<std::string> last, doubtful;  // newest first
     for (const std::string& prefix : candidates) {
       if (result_.restored) return;
-      if (is_skipped(options_, prefix)) {
-        result_.skipped.push_back(prefix);
-      } else {
+      const std::optional<SkipReason> reason = reason_to_skip(options_, prefix);
+      if (!reason) {
         try_next(prefix);
+        continue;
       }
+      result_.skipped.push_back(prefix);
+      (reason->is_doubtful ? doubtful : last).push_back(prefix);
     }
-    for (const std::string& prefix : result_.skipped) {
+    last.insert(last.end(), doubtful.rbegin(), doubtful.rend());
+    for (const std::string& prefix : last) {
       if (!result_.restored) try_next(prefix);
     }
   }

@@ -20,7 +20,7 @@ struct FallBackOptions {
   const Deadline* deadline = nullptr;
   std::string basename{};  // limits the checkpoints that count; empty: all do
   // Why a checkpoint is not to be restored even if it is intact; nullopt: it may be. Empty: all may be.
-  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason{};
+  std::function<std::optional<SkipReason>(const std::string& prefix)> skip_reason{};
   // Without search_directory: only checkpoints in the state file, or in the mirror's own, count (listed_candidates()).
   // initialize_missing is the caller's business.
   RecoveryOptions recovery{};
@@ -35,7 +35,8 @@ struct FallBack {
 // Restores the newest intact checkpoint of a directory or of its mirror:
 //   1. The candidates are in the order of checkpoint_candidates(), which finds them even if the state file is empty,
 //      damaged, missing, or edited by hand; with a mirror, in that of mirrored_candidates(). Those that should be
-//      skipped are tried last: one of them is better than none.
+//      skipped are tried last: one of them is better than none. Of these, doubtful ones (SkipReason) come last of all,
+//      and the oldest of them first.
 //   2. The first one that can be read, with correct checksums, is restored. A damaged one (DataLossError) is logged
 //      with the defect, and so is one that the state file or the retention file names but that lacks its data files or
 //      its index (named_checkpoints.h). If one fails for lack of memory, or with an exception of a foreign class, it is

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
+
+#include "longhaul/base/json_log.h"
 
 namespace longhaul {
 namespace {
@@ -26,6 +29,22 @@ std::string rate_text(double rate) {
   return rate < 100 ? fmt::format("{:.3g} steps/s", rate) : fmt::format("{:.0f} steps/s", rate);
 }
 
+// 0: not known.
+double seconds_left(int64_t step, int64_t last_step, double rate) {
+  return rate > 0 && last_step >= step ? static_cast<double>(last_step - step) / rate : 0;
+}
+
+std::vector<LogMember> members_of(int64_t step, int64_t last_step, double rate, std::string_view values,
+                                  std::string_view part) {
+  std::vector<LogMember> members{{"event", "progress"}, {"step", step}};
+  if (last_step > 0) members.push_back({"last_step", last_step});
+  if (rate > 0) members.push_back({"steps_per_second", rate});
+  if (rate > 0 && last_step > 0) members.push_back({"seconds_left", seconds_left(step, last_step, rate)});
+  if (!values.empty()) members.push_back({"values", std::string(values)});
+  if (!part.empty()) members.push_back({"part", std::string(part)});
+  return members;
+}
+
 }  // namespace
 
 Progress::Progress(int64_t first_step, std::FILE* out)
@@ -43,7 +62,7 @@ bool Progress::due(int64_t step) {
   const bool is_fast = steps_per_second(step) > 1000;
   steps_between_looks_ = is_fast ? std::min(2 * steps_between_looks_, kMostStepsBetweenLooks) : 1;
   next_look_ = step + steps_between_looks_;
-  if (is_due) next_ = now + (terminal_ ? kPauseLive : Clock::duration(kPausePlain));
+  if (is_due) next_ = now + (is_live() ? kPauseLive : Clock::duration(kPausePlain));
   return is_due;
 }
 
@@ -52,18 +71,28 @@ double Progress::steps_per_second(int64_t step) const {
   return seconds > 0 ? static_cast<double>(step - first_step_) / seconds : 0;
 }
 
+bool Progress::is_live() const {
+  return terminal_ && log_format() == LogFormat::kText;
+}
+
 void Progress::show(int64_t step, int64_t last_step, std::string_view values, std::string_view part) {
+  const double rate = steps_per_second(step);
   std::string line;
   if (!part.empty()) line += fmt::format("{}  ", part);
   line += fmt::format("step {}", step);
   if (last_step > 0) line += fmt::format(" of {}", last_step);
   if (!values.empty()) line += fmt::format("  {}", values);
-  if (const double rate = steps_per_second(step); rate > 0) {
+  if (rate > 0) {
     line += "  " + rate_text(rate);
-    if (last_step >= step) {
-      line += fmt::format("  {} left", duration_text(static_cast<double>(last_step - step) / rate));
-    }
+    if (last_step >= step) line += fmt::format("  {} left", duration_text(seconds_left(step, last_step, rate)));
   }
+  if (log_format() == LogFormat::kJson) {
+    return write_json_line(LogLevel::kInfo, line, members_of(step, last_step, rate, values, part));
+  }
+  write(line);
+}
+
+void Progress::write(const std::string& line) {
   std::fputs((terminal_ ? "\r\x1b[K" + line : line + "\n").c_str(), out_);
   std::fflush(out_);
   line_open_ = terminal_;

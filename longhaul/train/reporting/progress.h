@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 namespace longhaul {
@@ -12,7 +13,7 @@ namespace longhaul {
 //
 //   step 4064 of 8000  loss 0.1049  809 steps/s  5 s left
 //
-// One thread.
+// If the log is in JSON (set_log_format()), it is a line of the log, at info, every five seconds. One thread.
 class Progress {
  public:
   // Counts from `first_step`. `out` is not closed.
@@ -30,6 +31,9 @@ class Progress {
   double steps_per_second(int64_t step) const;  // since the construction
 
  private:
+  bool is_live() const;
+  void write(const std::string& line);
+
   using Clock = std::chrono::steady_clock;
 
   std::FILE* const out_;

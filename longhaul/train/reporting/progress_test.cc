@@ -6,11 +6,15 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
+
+#include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -54,6 +58,22 @@ TEST(Progress, NamesTheEpochAndNoTimeLeftWhereTheLastStepIsNotKnown) {
   EXPECT_GT(std::fread(text, 1, sizeof text - 1, file), 0u);
   std::fclose(file);
   EXPECT_THAT(text, ContainsRegex("^epoch 2 of 10  step 7  [0-9.e+]+ steps/s\n$"));
+}
+
+TEST(Progress, IsALineOfALogInJson) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto show = [] {
+    set_log_format(LogFormat::kJson);
+    Progress progress(100);
+    progress.due(100);
+    progress.show(150, 200, "loss 0.2500", "epoch 2 of 10");
+    std::exit(0);
+  };
+  EXPECT_EXIT(show(), ::testing::ExitedWithCode(0),
+              AllOf(ContainsRegex("\"severity\":\"info\".*\"message\":\"epoch 2 of 10  step 150 of 200  loss 0.2500  "
+                                  "[0-9.e+]+ steps/s  [0-9]+ s left\""),
+                    HasSubstr("\"event\":\"progress\",\"step\":150,\"last_step\":200,\"steps_per_second\":"),
+                    HasSubstr("\"values\":\"loss 0.2500\",\"part\":\"epoch 2 of 10\"}\n"), Not(HasSubstr("\r"))));
 }
 
 TEST(Progress, IsOneLiveLineOnATerminal) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "longhaul/base/clock.h"
 
@@ -16,6 +17,15 @@ struct RecoveryOptions {
   // For a saver that omits global variables: whether a restart, after the restore, runs the initializers of those that
   // ready_op reports as not initialised.
   bool initialize_missing = false;
+};
+
+// Why a restart does not restore an intact checkpoint as long as there is another one.
+struct SkipReason {
+  SkipReason(std::string reason, bool doubts_model = false) : why(std::move(reason)), is_doubtful(doubts_model) {}
+
+  std::string why;
+  // Its values may be bad, and those of a later one are no better: if none but such are left, the oldest is restored.
+  bool is_doubtful;
 };
 
 // A second directory with checkpoints (train/checkpointing/checkpoint_mirror.h), which a restart searches too.

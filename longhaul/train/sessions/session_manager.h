@@ -52,7 +52,7 @@ struct SessionManagerOptions {
   SessionFactory session_factory{};
   // Returns the reason to skip an intact checkpoint of the directory, or nullopt to accept it. A skipped checkpoint is
   // still restored if no other is left. Empty: none is skipped.
-  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason{};
+  std::function<std::optional<SkipReason>(const std::string& prefix)> skip_reason{};
 };
 
 struct PrepareOptions {

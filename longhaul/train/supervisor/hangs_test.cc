@@ -7,6 +7,7 @@
 #include "longhaul/base/waiting.h"
 #include "longhaul/session/step_watch.h"
 #include "longhaul/status/http_client_fixture.h"
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
@@ -160,6 +161,28 @@ TEST_F(HangsTest, TheEndIsNoHang) {
   sv.managed_session([&](Session& session) { make_step(session); });
   EXPECT_TRUE(exists(directory.file("model.ckpt-1")));
   EXPECT_FALSE(hangs());
+}
+
+// By the thread that trains, on a disk that does not answer. (A hook's save has an hour.)
+TEST_F(HangsTest, ASaveThatHangsIsToldWithThePlaceWhereItIs) {
+  BadDisk disk;
+  disk.before_rename = [&](const std::string&, const std::string& to) {
+    if (!to.ends_with(".index") || hangs()) return;
+    eventually([&] {
+      pass(Seconds{10});
+      return hangs();
+    });
+  };
+  options.files = &disk;
+  options.save_model_secs = Seconds{0};  // no service saves
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    make_step(session);
+    sv.saver()->save(session, sv.save_path(), step);
+  });
+  EXPECT_THAT(log.text(LogLevel::kError),
+              AllOf(HasSubstr("the training hangs"), HasSubstr("BadDisk::rename"), HasSubstr("longhaul::Saver::save")));
+  EXPECT_TRUE(exists(directory.file("model.ckpt-1"))) << "it went on";
 }
 
 TEST_F(HangsTest, AChiefWhoseStepsOthersMakeMissesNone) {

@@ -8,6 +8,7 @@
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/divergence/way_back.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
@@ -112,6 +113,45 @@ bool is_preempted(const SupervisorOptions& options) {
   return options.chief.preemption != nullptr && options.chief.preemption->is_preempted();
 }
 
+void save_last(const ServiceContext& context, const ChiefTenure& tenure) {
+  save_final_checkpoint(save_target(context), *context.session, tenure.budget());
+}
+
+void write_graph(const SupervisorOptions& options, TrainingEvents& events) {
+  if (!options.logdir.empty()) write_graph_text(*options.graph, options.logdir, *options.files);
+  events.write_graph();
+}
+
+FallBackOptions own_search(const SupervisorOptions& options) {
+  return {.files = options.files,
+          .directory = options.logdir,
+          .mirror = searched_mirror(options.chief),
+          .basename = options.checkpoint_basename,
+          .recovery = options.chief.recovery};
+}
+
+// Before the services, which save: what on_rollback does is not undone by a checkpoint without it.
+void begin_way_back(WayBack& way_back, WayBack::Place place, Session& session, const std::string& restored_from,
+                    const Output& global_step) {
+  if (!global_step.valid()) {
+    throw InvalidArgumentError(
+        "ServiceOptions::divergence needs a global step: call ops::create_global_step(), or set "
+        "SupervisorOptions::global_step");
+  }
+  if (session.capabilities().step_fates != nullptr) {
+    throw UnimplementedError(
+        "ServiceOptions::divergence needs a session of this process (master \"\"): on servers, the other workers would "
+        "continue with the bad model");
+  }
+  way_back.session_begins(std::move(place), session, restored_from, read_global_step(session, global_step));
+}
+
+// A model that goes back is trained on in another session, unless something else fails now.
+void end_to_go_back(ChiefTenure& tenure, Teardown& end, const TrainingEnd& steps) {
+  tenure.end_session(end, steps, "the loss went bad, and the model goes back to the last good checkpoint");
+  if (!is_rollback(end.error())) tenure.end(end);
+}
+
 // A worker does not, and a chief that has failed or is preempted is restarted.
 bool ends_training(const SupervisorOptions& options, const Coordinator& coord) {
   return options.is_chief && coord.reported_error() == nullptr && !is_preempted(options);
@@ -123,6 +163,7 @@ Supervisor::Supervisor(const SupervisorOptions& options)
     : options_(effective_options(options)),
       coord_({.clock = options_.clock}),
       saves_(save_attempts(options_)),
+      way_back_(way_back(options_)),
       graph_defaults_(graph_defaults(options_)),
       place_(checkpoint_place(options.logdir, options_)),
       tenure_(tenure_options(options_, saves_)),
@@ -200,9 +241,11 @@ void Supervisor::end_session_before() {
 
 std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
   Teardown before(std::make_exception_ptr(AbortedError("another session was prepared")));
-  tenure_.end(before, {.events = [&] {
-                if (training_) events_.flush(tenure_.budget().deadline());
-              }});
+  if (!tenure_.is_kept()) {
+    tenure_.end(before, {.events = [&] {
+                  if (training_) events_.flush(tenure_.budget().deadline());
+                }});
+  }
   training_.reset();
   coord_.clear_stop();
   preempted_ = heed(options_.chief.preemption, coord_, !is_chief() || can_save(saver(), place_));
@@ -217,6 +260,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
 // Without services nobody looks for the first step.
 std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& options) {
   if (options_.chief.preemption == nullptr) Preemption::warn_of_unused();
+  const bool goes_on = tenure_.is_kept();
   begin_tenure(tenure_, coord_);
   events_.begin();
   tell_status(tenure_.status(), coord_, events_.writer().get());
@@ -224,8 +268,17 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
   std::shared_ptr<Session> session =
       is_chief() ? prepare_as_chief(options)
                  : session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
+  if (is_chief() && !goes_on) write_graph(options_, events_);
   note_session(session);
   tenure_.recovered(restored_from(), session_manager_->found_model());
+  if (way_back_) {
+    begin_way_back(*way_back_,
+                   {.journal = tenure_.journal(),
+                    .saver = saver(),
+                    .search = own_search(options_),
+                    .events = events_.writer().get()},
+                   *session, restored_from(), global_step());
+  }
   follow_steps(tenure_.status(), coord_, session, global_step());
   if (!options.start_standard_services) {
     if (tenure_.journal()) tenure_.journal()->training(std::nullopt);
@@ -243,22 +296,33 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
 
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
   if (can_save(saver(), place_)) report_checkpoint_costs(*saver(), options_.logdir);
-  auto session = session_manager_->prepare_session({.master = options.master,
-                                                    .init_op = graph_defaults_.init_op,
-                                                    .saver = saver(),
-                                                    .checkpoint_dir = options_.logdir,
-                                                    .mirror = searched_mirror(options_.chief),
-                                                    .deadline = tenure_.budget().deadline(),
-                                                    .checkpoint_basename = options_.checkpoint_basename,
-                                                    .recovery = options_.chief.recovery,
-                                                    .wait_for_checkpoint = options.wait_for_checkpoint,
-                                                    .max_wait_secs = options.max_wait_secs,
-                                                    .config = options.config,
-                                                    .init_feed_dict = options_.init_feed_dict,
-                                                    .init_fn = options_.init_fn});
-  if (!options_.logdir.empty()) write_graph_text(*options_.graph, options_.logdir, *options_.files);
-  events_.write_graph();
-  return session;
+  return session_manager_->prepare_session({.master = options.master,
+                                            .init_op = graph_defaults_.init_op,
+                                            .saver = saver(),
+                                            .checkpoint_dir = options_.logdir,
+                                            .mirror = searched_mirror(options_.chief),
+                                            .deadline = tenure_.budget().deadline(),
+                                            .checkpoint_basename = options_.checkpoint_basename,
+                                            .recovery = options_.chief.recovery,
+                                            .wait_for_checkpoint = options.wait_for_checkpoint,
+                                            .max_wait_secs = options.max_wait_secs,
+                                            .config = options.config,
+                                            .init_feed_dict = options_.init_feed_dict,
+                                            .init_fn = options_.init_fn});
+}
+
+// A program that swallows the error is stopped all the same: what a bad step has left must not be trained on.
+void Supervisor::look_at_loss(Session& session, double loss) {
+  if (!way_back_) {
+    throw FailedPreconditionError(
+        "Supervisor::look_at_loss() was called, but nothing watches the loss: set ServiceOptions::divergence");
+  }
+  try {
+    way_back_->look(read_global_step(session, global_step()) - 1, loss);
+  } catch (...) {
+    request_stop(std::current_exception());
+    throw;
+  }
 }
 
 void Supervisor::note_session(const std::shared_ptr<Session>& session) {
@@ -336,7 +400,7 @@ void Supervisor::stop(const StopOptions& options) {
   TrainingEnd steps{.threads = [&] { join(options); },
                     .unsaved_steps = [&] { return warn_of_unsaved_steps(training_.get(), tenure_, "stop()"); }};
   if (options.save_checkpoint && training_ && training_->session()) {
-    steps.last_checkpoint = [&] { save_last(training_->session()); };
+    steps.last_checkpoint = [&] { save_last(service_context(training_->session()), tenure_); };
   }
   end(std::move(steps), options.close_summary_writer);
 }
@@ -344,24 +408,19 @@ void Supervisor::stop(const StopOptions& options) {
 // Throws the first error; `error` comes before all.
 void Supervisor::end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error) {
   if (training_) training_->stop_watching_for_hangs();
+  const bool goes_back = is_rollback(coord_.reported_error());
   steps.events = [&] {
     const Deadline* const deadline = tenure_.budget().deadline();
     if (training_) training_->end_services();
-    if (close_summary_writer) {
+    if (close_summary_writer && !goes_back) {
       return events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused(), deadline);
     }
     if (!tenure_.is_refused()) events_.flush(deadline);
   };
   Teardown end(std::move(error));
-  tenure_.end(end, steps);
+  goes_back ? end_to_go_back(tenure_, end, steps) : tenure_.end(end, steps);
   training_.reset();
   end.raise_error();
-}
-
-void Supervisor::save_last(const std::shared_ptr<Session>& session) {
-  if (!can_save(saver(), place_)) return;
-  const ServiceContext context = service_context(session);
-  save_final_checkpoint(save_target(context), *session, tenure_.budget());
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
@@ -387,7 +446,8 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     end({.threads = [&] { join(); },
          .last_checkpoint =
              [&] {
-               if (options_.services.save_at_end && session) save_last(session);
+               const bool saves = options_.services.save_at_end && session && can_save(saver(), place_);
+               if (saves) save_last(service_context(session), tenure_);
                is_saved = true;
              },
          .unsaved_steps =

@@ -20,6 +20,7 @@
 namespace longhaul {
 
 class SupervisedTraining;
+class WayBack;
 
 struct ManagedSessionOptions {
   std::string master{};  // "": this process
@@ -131,6 +132,13 @@ class Supervisor {
   bool stop_on_exception(const std::function<void()>& body) { return coord_.stop_on_exception(body); }
   void wait_for_stop() const;
 
+  // Watches the loss of the step just made (ServiceOptions::divergence). Call it after each step, in the body:
+  //   sv.look_at_loss(session, session.run({train_op, loss})[1].item<float>());
+  // If it is bad, throws an error that ends the session without a checkpoint and comes out of managed_session(), also
+  // if the body swallows it. RollBackError (an AbortedError): call managed_session() again, which restores the last
+  // good checkpoint. DivergedError: the training ends. FailedPreconditionError: nothing watches the loss. One thread.
+  void look_at_loss(Session& session, double loss);
+
   // Writes a summary, serialised or as run() returns it. Its step is that of the session, unless `global_step` is
   // given. FailedPreconditionError: there is no summary writer.
   void summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step = std::nullopt);
@@ -192,7 +200,6 @@ class Supervisor {
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void note_session(const std::shared_ptr<Session>& session);
   void join(const StopOptions& options = {});
-  void save_last(const std::shared_ptr<Session>& session);
   void end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error = nullptr);
 
   const WriteSignals write_signals_;
@@ -200,6 +207,7 @@ class Supervisor {
   const SupervisorOptions options_;  // without the chief's, if this process is not the chief
   const Coordinator coord_;
   const std::shared_ptr<SaveAttempts> saves_;
+  const std::unique_ptr<WayBack> way_back_;  // null: nothing watches the loss
   const GraphDefaults graph_defaults_;
   const CheckpointPlace place_;
   ChiefTenure tenure_;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "longhaul/base/defaulted.h"
 #include "longhaul/base/maybe_owned.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/divergence/divergence_options.h"
 #include "longhaul/train/hangs/hang_options.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
@@ -31,6 +33,11 @@ struct ServiceOptions {
 
   // When a training that makes no steps is reported with the stacks of its threads, and when that ends the process.
   HangOptions hang{};
+
+  // The way back if a loss that the program tells (Supervisor::look_at_loss()) is NaN, infinite or far too high: the
+  // next session restores the last good checkpoint. Needs a model of this process (master ""), a logdir, the journal
+  // and a global step. nullopt: nothing watches the loss.
+  std::optional<DivergenceOptions> divergence{};
 };
 
 // An option that is kUseDefault takes its value from the first element of the graph's collection of that name

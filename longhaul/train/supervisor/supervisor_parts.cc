@@ -4,6 +4,7 @@
 
 #include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
+#include "longhaul/train/divergence/way_back.h"
 #include "longhaul/train/saving/startup_report.h"
 
 namespace longhaul {
@@ -48,6 +49,7 @@ SupervisorOptions effective_options(SupervisorOptions options) {
     options.chief.mirror = {.attempts = options.chief.mirror.attempts};
     options.save_summaries_secs = Seconds{0};
     options.save_model_secs = Seconds{0};
+    options.services.divergence.reset();
     return options;
   }
   options.logdir = absolute_directory(options.logdir);
@@ -56,6 +58,16 @@ SupervisorOptions effective_options(SupervisorOptions options) {
     throw InvalidArgumentError("the mirror " + options.chief.mirror.directory + " has nothing to mirror: set logdir");
   }
   return options;
+}
+
+std::unique_ptr<WayBack> way_back(const SupervisorOptions& options) {
+  if (!options.services.divergence) return nullptr;
+  auto made = std::make_unique<WayBack>(*options.services.divergence);
+  if (options.logdir.empty()) {
+    throw InvalidArgumentError("ServiceOptions::divergence has no checkpoints to go back to: set logdir");
+  }
+  if (options.saver.is_default() && !options.graph->finalized()) made->keep_in(Scope(*options.graph));
+  return made;
 }
 
 GraphDefaults graph_defaults(const SupervisorOptions& options) {

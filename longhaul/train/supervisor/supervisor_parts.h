@@ -14,12 +14,18 @@
 
 namespace longhaul {
 
+class WayBack;
+
 // Returns the effective options: with a graph and absolute paths and, if this process is not the chief, without
 // everything that only a chief does. InvalidArgumentError: there is a mirror but no logdir; several processes cannot
 // share the graph.
 SupervisorOptions effective_options(SupervisorOptions options);
 
 std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options);
+
+// Null: nothing watches the loss. Adds what checkpoints have of it to the graph, unless the saver is the program's own,
+// which is made. InvalidArgumentError: check_divergence(), or no logdir. AlreadyExistsError: the graph has one.
+std::unique_ptr<WayBack> way_back(const SupervisorOptions& options);
 
 // The operations that the options leave to the graph's collections. Errors: resolve_defaults().
 GraphDefaults graph_defaults(const SupervisorOptions& options);

@@ -11,6 +11,7 @@
 #include "longhaul/status/listener.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/status/metrics_parser_fixture.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
@@ -153,6 +154,40 @@ TEST_F(SupervisorStatusTest, ShowsTheScalarsOfItsEvents) {
     eventually([&] {
       const auto all = metrics();
       return all.count("longhaul_scalar") == 1 && all.at("longhaul_scalar").samples.count({{"tag", "loss"}}) == 1;
+    });
+  });
+}
+
+TEST_F(SupervisorStatusTest, CopiesThatFailAreAMetricUntilTheMirrorIsBack) {
+  testing::TemporaryDirectory place;
+  BadDisk disk;
+  std::atomic<bool> is_away{true};
+  disk.before_rename = [&](const std::string&, const std::string& to) {
+    if (is_away && to.starts_with(place.path())) throw UnavailableError("the mirror is away");
+  };
+  options.files = &disk;
+  options.chief.mirror.directory = place.file("mirror");
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    session.run(train);
+    eventually_metric("longhaul_mirror_consecutive_failed_copies", 1);
+    EXPECT_EQ(metrics().at("longhaul_consecutive_failed_saves").value(), 0);
+    is_away = false;
+    eventually([&] {
+      clock.advance(Seconds{60});
+      const auto all = metrics();
+      return all.at("longhaul_mirror_consecutive_failed_copies").value() == 0;
+    });
+  });
+}
+
+TEST_F(SupervisorStatusTest, ScalarsBeyondTheBoundAreCounted) {
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    for (int i = 0; i < 150; ++i) sv.summary_writer()->add_scalar(fmt::format("of_step_{}", i), 1, i);
+    eventually([&] {
+      const auto all = metrics();
+      return all.at("longhaul_refused_scalars_total").value() >= 50 && all.at("longhaul_scalar").samples.size() == 100;
     });
   });
 }

@@ -46,9 +46,20 @@ void warn_of_lost_time(const Uncounted& lost, int64_t from, const std::string& p
   log_warning("{} steps, and {}, are lost, and are made again: continues from {}", after - from, uncounted, place);
 }
 
+// Of a training whose loss went bad. Whether they are left out or made again is told by who watches the loss.
+void warn_of_undone_steps(const RunHistory& history, int64_t from, const std::string& place) {
+  const std::vector<Rollback>& all = history.rollbacks().all();
+  const bool goes_back = !all.empty() && all.back().restored_step == history.rollbacks().undone_after();
+  const std::string since = goes_back ? fmt::format(" of step {}", all.back().diverged_step) : "";
+  log_warning("rolled back to step {} after the loss{} went bad: {} steps are undone, up to step {}; continues from {}",
+              from, since, std::max<int64_t>(0, history.sums().highest_step.value_or(0) - from),
+              history.sums().highest_step.value_or(0), place);
+}
+
 void warn_of_lost_steps(const RunHistory& history, const std::string& restored) {
   const std::optional<int64_t> from = restored.empty() ? 0 : split_step(restored).step;
   const std::string place = restored.empty() ? "the beginning" : restored;
+  if (history.rollbacks().undone_after() && from) return warn_of_undone_steps(history, *from, place);
   if (history.uncounted().time > Seconds{0}) return warn_of_lost_time(history.uncounted(), from.value_or(0), place);
   const int64_t reached = history.sums().highest_step.value_or(0);
   if (!from || *from >= reached) return;
@@ -96,6 +107,7 @@ void ChiefTenure::take() {
 }
 
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
+  if (std::exchange(is_kept_, false)) raise_if_lost();  // the stop by on_lost may have been for the session before
   note_unhandled_signals();
   if (!lock_ && locks()) begin_locked(std::move(on_lost));
   begin_page();
@@ -151,8 +163,10 @@ void ChiefTenure::raise_if_lost() const {
   if (lock_) lock_->raise_if_lost();
 }
 
-std::optional<std::string> ChiefTenure::skip_reason(const std::string& prefix) {
-  return journal_ ? journal_->skip_reason(prefix) : std::nullopt;
+std::optional<SkipReason> ChiefTenure::skip_reason(const std::string& prefix) {
+  const std::optional<std::string> why = journal_ ? journal_->skip_reason(prefix) : std::nullopt;
+  if (!why) return std::nullopt;
+  return SkipReason(*why, journal_->is_undone(prefix));
 }
 
 void ChiefTenure::recovered(const std::string& prefix, bool was_there) {
@@ -204,6 +218,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
     if (body) end.step(what, [&] { body(); });
   };
   std::optional<UnsavedSteps> unsaved;
+  is_kept_ = false;
   if (status_) status_->ends();
   if (!end.error()) step("the hooks", front_end.hooks);
   step("the threads", front_end.threads);
@@ -225,6 +240,15 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   end.step("the lock", [&] { lock_.reset(); });
   if (page_) end.step("the status page", [&] { page_->end(); });
   is_taken_ = false;
+}
+
+void ChiefTenure::end_session(Teardown& end, const TrainingEnd& front_end, const std::string& why) {
+  if (status_) status_->prepares(why);
+  if (front_end.threads) end.step("the threads", front_end.threads);
+  event_limits_.clear();
+  if (front_end.events) end.step("the event file", front_end.events);
+  if (front_end.session) end.step("the session", front_end.session);
+  is_kept_ = true;
 }
 
 void ChiefTenure::close_mirror() {

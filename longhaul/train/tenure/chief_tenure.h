@@ -115,7 +115,7 @@ class ChiefTenure {
 
   // Returns the reason, from the journal, to skip this checkpoint in a restart, or nullopt if there is none. For
   // SessionManagerOptions::skip_reason.
-  std::optional<std::string> skip_reason(const std::string& prefix);
+  std::optional<SkipReason> skip_reason(const std::string& prefix);
   // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised, or
   // `was_there`. Logs what was lost by it: how many steps, as far as the journal knows how far training had come; the
   // time in which more were made, as long as it may have been.
@@ -154,6 +154,12 @@ class ChiefTenure {
   // A second call ends only the front end's parts.
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
+  // Ends a session of a training that continues with the next one in this process, because its model goes back to an
+  // earlier checkpoint: of the steps above 2, 4 and 6, for the front end's parts. The directory stays locked and the
+  // journal open, so that a disk that is full ends nothing, until the next begin() and end().
+  void end_session(Teardown& end, const TrainingEnd& front_end, const std::string& why);
+  bool is_kept() const { return is_kept_; }  // between the two
+
  private:
   void lock_directory(std::function<void(const std::exception_ptr&)> on_lost);
   void begin_locked(std::function<void(const std::exception_ptr&)> on_lost);
@@ -176,6 +182,7 @@ class ChiefTenure {
   bool has_noted_signals_ = false;
   bool had_directory_ = false;  // the directory was locked before
   bool is_refused_ = false;
+  bool is_kept_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: over, or without
   std::shared_ptr<RunJournal> journal_;             // null: over, or without
   std::shared_ptr<CheckpointMirror> mirror_;        // null: over, or without

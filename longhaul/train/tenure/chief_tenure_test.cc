@@ -117,7 +117,34 @@ TEST_F(ChiefTenureTest, TheJournalLearnsWhereTheModelIsFromAndWhySomethingIsSkip
   ChiefTenure tenure(options);
   EXPECT_EQ(tenure.skip_reason("model.ckpt-7"), std::nullopt) << "it is not held";
   tenure.begin({});
-  EXPECT_THAT(tenure.skip_reason("model.ckpt-7").value_or(""), HasSubstr("restored from it failed"));
+  const auto reason = tenure.skip_reason("model.ckpt-7");
+  ASSERT_TRUE(reason);
+  EXPECT_THAT(reason->why, HasSubstr("restored from it failed"));
+  EXPECT_FALSE(reason->is_doubtful);
+}
+
+// So that a rollback on a full disk ends nothing, and no other chief comes between.
+TEST_F(ChiefTenureTest, ASessionThatAnotherOneFollowsLeavesTheDirectoryLockedAndTheJournalOpen) {
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  std::vector<std::string> ended;
+  Teardown end;
+  tenure.end_session(end,
+                     {.hooks = [&] { ended.push_back("hooks"); },
+                      .threads = [&] { ended.push_back("threads"); },
+                      .last_checkpoint = [&] { ended.push_back("last checkpoint"); },
+                      .events = [&] { ended.push_back("events"); },
+                      .session = [&] { ended.push_back("session"); }},
+                     "it goes back");
+  EXPECT_THAT(ended, ElementsAre("threads", "events", "session"));
+  EXPECT_TRUE(tenure.is_kept());
+  EXPECT_NE(tenure.journal(), nullptr);
+  EXPECT_THROW(ChiefTenure(options).begin({}), DirectoryLockedError);
+  tenure.begin({});
+  EXPECT_FALSE(tenure.is_kept());
+  Teardown last;
+  tenure.end(last);
+  EXPECT_EQ(sums().runs, 1) << "one run";
 }
 
 // The steps of an end that calls these of the front end.
