@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "longhaul/base/error.h"
 #include "longhaul/console/restarts/restarting_run.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/times.h"

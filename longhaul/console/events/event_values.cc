@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "longhaul/console/text/plot.h"
-#include "longhaul/proto/event.pb.h"
+#include "longhaul/events/event_reader.h"
 
 namespace longhaul::console {
 namespace {
@@ -52,7 +52,16 @@ void describe_tensor(const proto::TensorProto& tensor, EventValue& value) {
   }
 }
 
-EventValue to_value(const proto::Summary::Value& summary, const proto::Event& event) {
+void use_values(const proto::Event& event, const EventFiles::UseValue& use) {
+  if (event.has_session_log() && event.session_log().status() == proto::SessionLog::START) {
+    use({.kind = "start", .step = event.step(), .time = event.wall_time()});
+  }
+  for (const auto& summary : event.summary().value()) use(value_of(summary, event));
+}
+
+}  // namespace
+
+EventValue value_of(const proto::Summary::Value& summary, const proto::Event& event) {
   EventValue value{.tag = summary.tag(), .step = event.step(), .time = event.wall_time()};
   if (summary.has_simple_value()) {
     value.kind = "scalar";
@@ -74,14 +83,17 @@ EventValue to_value(const proto::Summary::Value& summary, const proto::Event& ev
   return value;
 }
 
-void use_values(const proto::Event& event, const std::function<void(const EventValue&)>& use) {
-  if (event.has_session_log() && event.session_log().status() == proto::SessionLog::START) {
-    use({.kind = "start", .step = event.step(), .time = event.wall_time()});
-  }
-  for (const auto& summary : event.summary().value()) use(to_value(summary, event));
+std::string whole_text(const proto::Summary::Value& summary) {
+  std::string text;
+  for (const std::string& line : summary.tensor().string_val()) text += (text.empty() ? "" : "\n") + line;
+  return text;
 }
 
-}  // namespace
+proto::Event event_at(FileSystem& files, const EventPlace& place) {
+  auto event = EventReader(place.path, files, place.offset).next();
+  if (!event) throw NotFoundError(fmt::format("{} has no event at {} any more", place.path, place.offset));
+  return *std::move(event);
+}
 
 EventFiles::EventFiles(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {
   if (!files_.exists(path_)) throw NotFoundError(fmt::format("there is no directory and no event file {}", path_));
@@ -92,23 +104,40 @@ std::vector<std::string> EventFiles::paths() const {
   return event_files(path_, files_);
 }
 
-void EventFiles::read(const std::function<void(const EventValue&)>& use) {
+void EventFiles::read(const UseValue& use) {
+  read_events([&](const proto::Event& event, const EventPlace&) { use_values(event, use); });
+}
+
+void EventFiles::read_events(const UseEvent& use) {
   for (const std::string& path : paths()) read_file(path, use);
 }
 
-void EventFiles::read_file(const std::string& path, const std::function<void(const EventValue&)>& use) {
-  const auto known = readers_.find(path);
-  if (known != readers_.end() && known->second == nullptr) return;
-  std::unique_ptr<EventReader>& reader = readers_[path];
+void EventFiles::read_file(const std::string& path, const UseEvent& use) {
+  File& file = known_[path];
+  if (file.is_over) return;
   try {
-    if (reader == nullptr) reader = std::make_unique<EventReader>(path, files_);
-    while (const auto event = reader->next()) use_values(*event, use);
+    read_on(path, file, use);
   } catch (const NotFoundError&) {
-    reader.reset();
+    file.is_over = true;
   } catch (const Error& error) {
     problems_.emplace_back(error.what());
-    reader.reset();
+    file.is_over = true;
   }
+}
+
+// A write within the same tick of the file system's clock leaves the time as it was.
+void EventFiles::read_on(const std::string& path, File& file, const UseEvent& use) {
+  const double modified_at = files_.modified_at(path);
+  if (file.is_quiet && modified_at == file.modified_at) return;
+  EventReader reader(path, files_, file.offset);
+  bool is_new = false;
+  while (const auto event = reader.next()) {
+    const uint64_t offset = std::exchange(file.offset, reader.offset());
+    is_new = true;
+    use(*event, {path, offset});
+  }
+  file.is_quiet = !is_new && modified_at == file.modified_at;
+  file.modified_at = modified_at;
 }
 
 bool is_wanted_tag(const std::string& tag, const std::string& wanted) {
