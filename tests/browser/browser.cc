@@ -137,6 +137,12 @@ void Browser::drag(const std::string& selector, double from_x, double to_x) {
        move(x + to_x * width, y), button("pointerUp")});
 }
 
+void Browser::point_at(const std::string& selector, double x) {
+  const json place = place_of(selector);
+  const auto at = [&](const char* name) { return place[name].get<double>(); };
+  act({move(at("x") + x * at("w") - 3, at("y") + at("h") / 2), move(at("x") + x * at("w"), at("y") + at("h") / 2)});
+}
+
 void Browser::double_click(const std::string& selector) {
   const json place = place_of(selector);
   const auto at = [&](const char* name) { return place[name].get<double>(); };

@@ -27,6 +27,7 @@ class Browser {
   // Waits until an expression of the page is true, for a minute at most; false: it was not.
   bool until(const std::string& condition);
   void drag(const std::string& selector, double from_x, double to_x);  // 0 to 1, at half of its height
+  void point_at(const std::string& selector, double x);                // the same
   void double_click(const std::string& selector);
   void look(int width, int height, bool is_dark, double scale = 1);  // the size of the window, and the colours
 

@@ -150,6 +150,41 @@ TEST_F(BrowserTest, CurvesAreThoseOfTheFilesAndRestartsAreMarked) {
   keep_screenshot("board.png");
 }
 
+TEST_F(BrowserTest, ARestartSaysWhyAndACurveItsValue) {
+  console::write_demo_runs(directory_.path());
+  open();
+  until_drawn("accuracy", 2);
+  EXPECT_TRUE(browser_->until("document.querySelector('.readout').textContent.includes('baseline 0.98')"));
+  const json place = browser_->run(
+      "const chart = board.chart('accuracy'); return chart.graph.toDomXCoord(400) / chart.plot.clientWidth");
+  browser_->point_at(".plot", place.get<double>());
+  ASSERT_TRUE(browser_->until("document.querySelector('.readout').textContent.includes('began again')"));
+  const std::string told = browser_->run("return document.querySelector('.readout').textContent");
+  EXPECT_THAT(told, HasSubstr("baseline began again at step 400 (run 1 failed: the loss is not a number)"));
+  const Points written = points_in(path("faster"), "accuracy");
+  const std::string label = browser_->run("return document.querySelector('.readout b').textContent");
+  const json value = browser_->run(fmt::format("return board.chart('accuracy').graph.selPoints_.map(p => p.yval)"));
+  EXPECT_FLOAT_EQ(value[1].get<float>(), written.at(std::stoll(label.substr(5)))) << label;
+}
+
+TEST_F(BrowserTest, AnImageStaysWhileNewOnesCome) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  const auto add = [&](int64_t step) {
+    run.summary(step, image_summary("x", Tensor::of<uint8_t>(Shape{1, 1, 1, 1}, {static_cast<uint8_t>(step)}), 1));
+    run.flush();
+  };
+  for (const int64_t step : {1, 2, 3}) add(step);
+  open("#images");
+  ASSERT_TRUE(browser_->until("document.querySelector('figure img').src.endsWith('step=3')"));
+  add(4);
+  ASSERT_TRUE(browser_->until("document.querySelector('figure img').src.endsWith('step=4')"));
+  browser_->run("const slider = document.querySelector('figure input'); slider.value = 1; slider.oninput();");
+  add(5);
+  ASSERT_TRUE(browser_->until("document.querySelector('figure input').max === '4'"));
+  EXPECT_TRUE(browser_->until("document.querySelector('figure img').src.endsWith('step=2')"));
+}
+
 TEST_F(BrowserTest, AZoomShowsEachPointAndADoubleClickAllOfThem) {
   WrittenRun run(path("a"));
   run.start(0);

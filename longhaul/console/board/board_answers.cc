@@ -111,10 +111,10 @@ HttpReply runs_answer(const BoardRuns& runs, const HttpQuery& /*query*/) {
   json["directories"] = texts_json(runs.directories());
   json["notes"] = texts_json(runs.notes());
   json["read"] = runs.has_looked();
-  Json& tags = json["tags"] = Json::array();
-  for (const std::string& tag : runs.tags().all()) tags.push_back(shown(tag, kMostTagBytes));
   Json& listed = json["runs"] = Json::array();
   for (const auto& run : runs.all()) listed.push_back(run_json(listed.size(), *run));
+  Json& tags = json["tags"] = Json::array();  // last, so that those of all runs are there
+  for (const std::string& tag : runs.tags().all()) tags.push_back(shown(tag, kMostTagBytes));
   return json_reply(json_line(json));
 }
 

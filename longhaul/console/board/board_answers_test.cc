@@ -318,9 +318,15 @@ TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
     run.start(0);
     for (int64_t step = 0; step <= last; ++step) run.scalar("loss", step, 1);
     run.flush();
+    return run;
   };
-  write(5);
+  WrittenRun run = write(5);
+  for (const double time : {1763721934.0, 1763721944.0}) {
+    run.tell({.kind = RunEvent::Kind::kBegan, .time = time, .text = "process 7 started 1 boot b host h"});
+    run.tell({.kind = RunEvent::Kind::kRestored, .time = time + 1, .step = 3, .text = "model.ckpt-3"});
+  }
   look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], SizeIs(1));
   std::filesystem::remove_all(path("a"));
   look();
   json listed = get("/runs.json");
@@ -331,6 +337,7 @@ TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
   look();
   EXPECT_FALSE(get("/runs.json")["runs"][0]["gone"]);
   EXPECT_EQ(curve("loss")["kept"], 3);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], IsEmpty()) << "it has no journal";
 }
 
 TEST_F(BoardAnswersTest, ADamagedFileIsToldAndItsBeginningShown) {

@@ -9,7 +9,7 @@ namespace longhaul::console {
 inline constexpr size_t kMostRuns = 200;
 inline constexpr size_t kMostTags = 5000;                          // of all runs together
 inline constexpr size_t kMostTagBytes = 500;                       // of a tag's name
-inline constexpr uint64_t kMostSamplesOfAll = uint64_t{16} << 20;  // of the scalars of all runs: 400 MB
+inline constexpr uint64_t kMostSamplesOfAll = uint64_t{16} << 20;  // of the scalars of all runs: 400 to 800 MB
 inline constexpr size_t kMostPlaces = 256;                         // of a tag's images, histograms or texts
 inline constexpr size_t kMostStarts = 1000;                        // of a run
 

@@ -60,7 +60,10 @@ void BoardRun::look_at_journal() {
   try {
     at = files_.modified_at(journal_path(directory()));
   } catch (const NotFoundError&) {
-    return;
+    MutexLock lock(mutex_);
+    journal_at_ = -1;
+    has_journal_ = false;
+    return marks_.clear();
   }
   if (at == journal_at_) return;
   JournalRecord journal = journal_of(files_, directory());

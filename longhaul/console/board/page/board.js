@@ -9,11 +9,10 @@ const mostChosen = 12;  // runs that are chosen at first
 
 let data = null;  // of /runs.json
 let section = 'scalars';
-let shownKey = '';  // what the section was made of
 const chosen = new Set(), seen = new Set();
 const charts = new Map();  // by tag, of the section "scalars"
-const panels = [];         // {element, update} of the others
-let histogramsDrawn = [];
+const panels = new Map();  // by run and tag, of images, histograms and texts
+const listed = new Map();  // the runs on the left, by number
 
 function element(name, text, cls) {
   const made = document.createElement(name);
@@ -43,6 +42,12 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 const runsChosen = () => data.runs.filter(r => chosen.has(r.run));
 const isWanted = tag => data.tags[tag].toLowerCase().includes($('filter').value.trim().toLowerCase());
 
+function named(run, text) {
+  const made = element('span', text);
+  made.style.color = colourOf(run);
+  return made;
+}
+
 async function load(path) {
   const reply = await fetch(path, {cache: 'no-store'});
   if (!reply.ok) throw new Error(await reply.text());
@@ -63,6 +68,7 @@ class Chart {
     this.element = element('figure', undefined, 'chart');
     this.caption = element('figcaption');
     this.plot = element('div', undefined, 'plot');
+    this.plot.setAttribute('role', 'img');
     this.readout = element('p', undefined, 'readout');
     this.element.append(this.caption, this.plot, this.readout);
     this.isVisible = false;
@@ -97,6 +103,8 @@ class Chart {
       this.marks = facts.flatMap(([run]) => run.restarts.map(mark => ({run: run.run, ...mark})));
       this.draw();
       this.key = key;
+      this.newest = facts.map(([run, s]) => [run.run, s.value, s.last]);
+      this.tellNewest();
       const thinned = facts.some(([, s]) => s.thinned) ? ', thinned out' : '';
       this.caption.replaceChildren(data.tags[this.tag], element('small', ' steps ' +
         Math.min(...facts.map(([, s]) => s.first)) + ' to ' + Math.max(...facts.map(([, s]) => s.last)) + thinned));
@@ -144,7 +152,7 @@ class Chart {
       underlayCallback: (context, area, graph) => this.drawMarks(context, area, graph),
       zoomCallback: (from, to) => this.zoom(from, to),
       highlightCallback: (event, x, points) => this.tell(x, points),
-      unhighlightCallback: () => this.readout.replaceChildren(),
+      unhighlightCallback: () => this.tellNewest(),
       // One finger scrolls the page, two zoom.
       interactionModel: {
         ...model,
@@ -178,14 +186,20 @@ class Chart {
     this.window = this.graph.isZoomed('x') ? [from, to] : null;
     this.update();
   }
+  // While no pointer is over it. The colours are those of the curves.
+  tellNewest() {
+    const texts = this.newest.map(([run, value, step]) => [run, data.runs[run].name, number(value), step]);
+    this.readout.replaceChildren(...texts.flatMap(([run, name, value]) => [named(run, name + ' '), value + '  ']));
+    this.plot.setAttribute('aria-label', data.tags[this.tag] + ': ' + texts.map(([, name, value, step]) =>
+      name + ' ' + value + ' at step ' + step).join(', '));
+  }
   // What is under the pointer.
   tell(x, points) {
     const nodes = [element('b', 'step ' + x + ' ')];
     for (const point of points) {
       const [kind, run] = point.name.split(' ');
-      const name = element('span', data.runs[+run].name + (kind === 'smooth' ? ' smoothed ' : ' '));
-      name.style.color = colourOf(+run);
-      nodes.push(name, number(point.yval) + '  ');
+      nodes.push(named(+run, data.runs[+run].name + (kind === 'smooth' ? ' smoothed ' : ' ')),
+        number(point.yval) + '  ');
     }
     const [from, to] = this.graph.xAxisRange();
     for (const mark of this.marks) {
@@ -228,14 +242,8 @@ function showScalars() {
     chart.close();
     charts.delete(tag);
   }
-  let grid = $('content').querySelector('.grid');
-  if (!grid) $('content').replaceChildren(grid = element('div', undefined, 'grid'));
   for (const tag of tags) if (!charts.has(tag)) charts.set(tag, new Chart(tag));
-  const wanted = tags.map(tag => charts.get(tag).element);
-  if (wanted.some((each, i) => grid.children[i] !== each) || grid.children.length !== wanted.length) {
-    grid.replaceChildren(...wanted);
-  }
-  if (tags.length === 0) grid.replaceChildren(element('p', emptyText('scalar'), 'dim'));
+  showFigures(tags.map(tag => charts.get(tag).element), 'scalar');
   for (const chart of charts.values()) chart.update();
 }
 function emptyText(what) {
@@ -247,14 +255,15 @@ function emptyText(what) {
 // --- panels: a figure for each tag and run, loaded when it is seen
 
 class Panel {
-  constructor(run, tag, added, fill) {
+  constructor(run, tag, fill) {
     this.run = run;
     this.tag = tag;
     this.fill = fill;
+    this.added = 0;
     this.element = element('figure');
     this.caption = element('figcaption', data.tags[tag]);
-    const name = element('small', ' ' + run.name);
-    name.style.color = colourOf(run.run);
+    const name = element('small');
+    name.append(named(run.run, ' ' + run.name));
     this.caption.append(name);
     this.body = element('div');
     this.element.append(this.caption, this.body);
@@ -262,6 +271,16 @@ class Panel {
     this.isVisible = false;
     this.isDone = false;
     visibility.observe(this.element);
+  }
+  close() {
+    visibility.unobserve(this.element);
+    this.element.remove();
+  }
+  // There are so many by now.
+  tell(added) {
+    if (added !== this.added) this.isDone = false;
+    this.added = added;
+    this.update();
   }
   async update() {
     if (this.isDone || !this.isVisible) return;
@@ -275,34 +294,45 @@ class Panel {
   query() { return '?run=' + this.run.run + '&tag=' + this.tag; }
 }
 function showPanels(kind, what, fill) {
-  const wanted = [];
+  const wanted = new Map();
   for (const tag of tagsOf(kind)) {
     for (const run of runsChosen()) {
       const found = (run[kind] || []).find(each => each.tag === tag);
-      if (found) wanted.push([run, tag, found.added]);
+      if (found) wanted.set(run.run + ' ' + tag, [run, tag, found.added]);
     }
   }
-  const key = JSON.stringify([kind, wanted.map(([run, tag, added]) => [run.run, tag, added]), isDark.matches]);
-  if (key === shownKey) return;
-  shownKey = key;
-  for (const each of panels.splice(0)) visibility.unobserve(each.element);
-  histogramsDrawn = [];
-  for (const [run, tag, added] of wanted) panels.push(new Panel(run, tag, added, fill));
-  const grid = element('div', undefined, 'grid');
-  grid.append(...(panels.length ? panels.map(p => p.element) : [element('p', emptyText(what), 'dim')]));
-  $('content').replaceChildren(grid);
+  for (const [key, panel] of panels) {
+    if (wanted.has(key)) continue;
+    panel.close();
+    panels.delete(key);
+  }
+  for (const [key, [run, tag]] of wanted) if (!panels.has(key)) panels.set(key, new Panel(run, tag, fill));
+  showFigures([...wanted.keys()].map(key => panels.get(key).element), what);
+  for (const [key, [, , added]] of wanted) panels.get(key).tell(added);
 }
+// Figures that are there already stay as they are.
+function showFigures(wanted, what) {
+  let grid = $('content').querySelector('.grid');
+  if (!grid) $('content').replaceChildren(grid = element('div', undefined, 'grid'));
+  if (wanted.length === 0) return grid.replaceChildren(element('p', emptyText(what), 'dim'));
+  const isSame = wanted.length === grid.children.length && wanted.every((each, i) => grid.children[i] === each);
+  if (!isSame) grid.replaceChildren(...wanted);
+}
+// The slider stays where it is, unless it stands at the newest image.
 async function fillImages(panel) {
   const images = (await load('images.json' + panel.query())).images;
-  const image = element('img'), slider = element('input'), label = element('p', '', 'dim');
+  const before = panel.slider, asked = before && +before.value < +before.max ? panel.step : null;
+  const image = element('img'), slider = panel.slider = element('input'), label = element('p', '', 'dim');
   slider.type = 'range';
   slider.min = 0;
   slider.max = images.length - 1;
-  slider.value = images.length - 1;
+  const found = asked === null ? -1 : images.findIndex(each => each.step >= asked);
+  slider.value = found < 0 ? images.length - 1 : found;
   slider.setAttribute('aria-label', 'step');
   slider.hidden = images.length < 2;
   const show = () => {
     const each = images[+slider.value];
+    panel.step = each.step;
     image.src = 'image' + panel.query() + '&step=' + each.step;
     image.alt = data.tags[panel.tag] + ' at step ' + each.step;
     label.textContent = 'step ' + each.step + ', ' + clock(each.time);
@@ -353,8 +383,8 @@ async function fillHistograms(panel) {
     context.stroke();
     context.globalAlpha = 1;
   });
-  histogramsDrawn.push({run: panel.run.run, tag: data.tags[panel.tag], low: all.low, high: all.high,
-    histograms: list.map(h => ({step: h.step, num: h.num, counts: h.counts}))});
+  panel.drawn = {run: panel.run.run, tag: data.tags[panel.tag], low: all.low, high: all.high,
+    histograms: list.map(h => ({step: h.step, num: h.num, counts: h.counts}))};
 }
 
 // --- the time line, checkpoints, options
@@ -471,19 +501,35 @@ function showRuns() {
     if (!seen.has(run.run) && chosen.size < mostChosen) chosen.add(run.run);
     seen.add(run.run);
   }
-  $('runs').replaceChildren(...data.runs.map(run => {
-    const item = element('li'), label = element('label'), box = element('input');
-    const swatch = element('span', undefined, 'swatch'), last = (run.scalars || []).reduce((t, s) => Math.max(t, s.time), 0);
-    box.type = 'checkbox';
-    box.checked = chosen.has(run.run);
-    box.onchange = () => { box.checked ? chosen.add(run.run) : chosen.delete(run.run); refresh(); };
+  for (const run of data.runs) {
+    if (!listed.has(run.run)) listed.set(run.run, new ListedRun(run));
+    listed.get(run.run).tell(run);
+  }
+}
+class ListedRun {
+  constructor(run) {
+    const item = element('li'), label = element('label'), swatch = element('span', undefined, 'swatch');
+    this.box = element('input');
+    this.facts = element('small');
+    this.box.type = 'checkbox';
+    this.box.onchange = () => {
+      if (this.box.checked) chosen.add(run.run);
+      else chosen.delete(run.run);
+      refresh();
+    };
     swatch.style.background = colourOf(run.run);
-    const step = (run.scalars || []).reduce((s, each) => Math.max(s, each.last), -1);
-    const facts = run.gone ? 'gone' : !run.read ? 'being read' : step < 0 ? 'no scalars' : 'step ' + step + ', ' + ago(last);
-    label.append(box, swatch, element('span', run.name), element('small', facts, run.gone ? 'gone' : ''));
+    label.append(this.box, swatch, element('span', run.name), this.facts);
     item.append(label);
-    return item;
-  }));
+    $('runs').append(item);
+  }
+  tell(run) {
+    const scalars = run.scalars || [], step = scalars.reduce((most, each) => Math.max(most, each.last), -1);
+    const last = scalars.reduce((most, each) => Math.max(most, each.time), 0);
+    this.box.checked = chosen.has(run.run);
+    this.facts.className = run.gone ? 'gone' : '';
+    this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step < 0 ? 'no scalars' :
+      'step ' + step + ', ' + ago(last);
+  }
 }
 function showNotes() {
   const notes = [...data.notes, ...data.runs.flatMap(run => run.problems.map(p => run.name + ': ' + p))];
@@ -528,7 +574,8 @@ function choose() {
   }
   for (const chart of charts.values()) chart.close();
   charts.clear();
-  shownKey = '';
+  for (const panel of panels.values()) panel.close();
+  panels.clear();
   $('content').replaceChildren();
   refresh();
 }
@@ -557,6 +604,7 @@ async function look() {
 const isDark = matchMedia('(prefers-color-scheme: dark)');
 isDark.addEventListener('change', () => {
   for (const chart of charts.values()) if (chart.graph) chart.draw();
+  for (const panel of panels.values()) panel.isDone = false;
   refresh();
 });
 let pending = 0;
@@ -578,7 +626,7 @@ window.board = {
   data: () => data,
   drawn: () => [...charts.values()].filter(chart => chart.graph).map(chart => chart.drawn()),
   chart: tag => [...charts.values()].find(chart => data.tags[chart.tag] === tag),
-  histograms: () => histogramsDrawn,
+  histograms: () => [...panels.values()].map(panel => panel.drawn).filter(drawn => drawn),
 };
 choose();
 look();
