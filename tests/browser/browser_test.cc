@@ -1,7 +1,7 @@
 // The pages of the command longhaul board and of a training's process, as a browser shows them: what is drawn is
 // compared with what is in the files, and no page complains.
 //
-// With LONGHAUL_SCREENSHOTS=FOLDER it writes the pictures of docs/guide/board.md there.
+// With LONGHAUL_WRITE_PICTURES set it also writes the pictures of docs/guide/board.md.
 #include "tests/browser/browser.h"
 
 #include <fmt/format.h>
@@ -101,9 +101,8 @@ class BrowserTest : public ::testing::Test {
   void keep_screenshot(const std::string& name) {
     const std::string bytes = browser_->screenshot();
     EXPECT_GT(bytes.size(), 1000u);
-    if (const char* folder = std::getenv("LONGHAUL_SCREENSHOTS")) {
-      std::ofstream(join_path(folder, name), std::ios::binary) << bytes;
-    }
+    if (std::getenv("LONGHAUL_WRITE_PICTURES") == nullptr) return;
+    std::ofstream(join_path(LONGHAUL_PICTURES, name), std::ios::binary) << bytes;
   }
 
   testing::TemporaryDirectory directory_;

@@ -9,6 +9,7 @@
 namespace longhaul::console {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
