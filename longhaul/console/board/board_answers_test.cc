@@ -198,6 +198,37 @@ TEST_F(BoardAnswersTest, ImagesHistogramsAndTextsAreThoseOfTheFiles) {
   EXPECT_EQ(texts[0]["step"], 1000);
 }
 
+// As tf.summary.image and tf.summary.histogram of TensorFlow 2 write them.
+TEST_F(BoardAnswersTest, ImagesAndHistogramsMayBeTensors) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  proto::Summary summary;
+  proto::Summary::Value& image = *summary.add_value();
+  image.set_tag("image");
+  image.mutable_metadata()->mutable_plugin_data()->set_plugin_name("images");
+  image.mutable_tensor()->set_dtype(proto::DT_STRING);
+  const std::string png = encode_png(Tensor::of<uint8_t>(Shape{1, 2, 1}, {3, 4}));
+  for (const std::string& text : {std::string("2"), std::string("1"), png})
+    image.mutable_tensor()->add_string_val(text);
+  proto::Summary::Value& histogram = *summary.add_value();
+  histogram.set_tag("histogram");
+  histogram.mutable_metadata()->mutable_plugin_data()->set_plugin_name("histograms");
+  histogram.mutable_tensor()->set_dtype(proto::DT_DOUBLE);
+  const std::vector<double> rows{0, 1, 5, 1, 2, 7};
+  histogram.mutable_tensor()->set_tensor_content(rows.data(), rows.size() * sizeof(double));
+  run.summary(1, summary);
+  run.flush();
+  look();
+  EXPECT_EQ(*reply("/image", {{"run", "0"}, {"tag", tag("image")}, {"step", "1"}}).body, png);
+  const json read = get("/histograms.json", {{"run", "0"}, {"tag", tag("histogram")}});
+  EXPECT_EQ(read["low"], 0);
+  EXPECT_EQ(read["high"], 2);
+  EXPECT_EQ(read["histograms"][0]["num"], 12);
+  const auto counts = read["histograms"][0]["counts"].get<std::vector<double>>();
+  EXPECT_NEAR(std::accumulate(counts.begin(), counts.begin() + kMostBins / 2, 0.0), 5, 1e-6);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["texts"], IsEmpty());
+}
+
 TEST_F(BoardAnswersTest, WhatIsNoPictureIsNotSentToABrowser) {
   WrittenRun run(path("a"));
   run.start(0);

@@ -36,7 +36,7 @@ struct ReadHistogram {
 std::vector<ReadHistogram> histograms_of(const RunEvents& events, uint32_t tag) {
   std::vector<ReadHistogram> read;
   for (const MediaPlace& place : some_of(events.places(MediaKind::kHistogram, tag), kMostHistograms)) {
-    read.push_back({place, events.value_at(place).histo()});
+    read.push_back({place, histogram_of(events.value_at(place))});
   }
   return read;
 }
@@ -100,8 +100,7 @@ HttpReply image_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto events = events_in(runs, query);
   const int64_t step =
       integer_in(query, "step", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
-  proto::Summary::Value value = events->value_at(image_place(*events, tag_in(query), step));
-  std::string& bytes = *value.mutable_image()->mutable_encoded_image_string();
+  std::string bytes = image_file(events->value_at(image_place(*events, tag_in(query), step)));
   if (bytes.size() > kMostImageFileBytes) {
     return text_reply(413,
                       fmt::format("The image has {} bytes; {} are the limit.\n", bytes.size(), kMostImageFileBytes));

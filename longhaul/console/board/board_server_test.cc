@@ -66,6 +66,26 @@ TEST_F(BoardServerTest, IsReadOnlyAndKnowsOnlyItsPages) {
   EXPECT_EQ(status_of(fetch(port, "GET", "/runs.json", "Host: evil.example\r\n")), 421);
 }
 
+TEST_F(BoardServerTest, SlowAndHostileClientsKeepNobodyFromThePage) {
+  write_demo_runs(directory_.path());
+  const auto server = serve();
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 64; ++i) {
+    clients.emplace_back(server->port());
+    clients.back().send(i % 2 == 0 ? "GET /runs.json HTTP/1.1\r\nHost: " : "\x16\x03\x01");
+  }
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back(server->port());  // it never reads what it has asked for
+    clients.back().send("GET /dygraph.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  }
+  EXPECT_EQ(status_of(fetch(server->port(), "GET", "/")), 200);
+  EXPECT_EQ(status_of(fetch(server->port(), "GET", "/scalars.json?tag=0&runs=0")), 200);
+  for (const std::string query : {"?run=%00", "?run=0&tag=%ff%fe", "?run=0&tag=0&step=1e9", "?%zz=%", "?=&=&="}) {
+    const int status = status_of(fetch(server->port(), "GET", "/image" + query));
+    EXPECT_TRUE(status == 400 || status == 404) << query << ": " << status;
+  }
+}
+
 TEST_F(BoardServerTest, AStopEndsItThoughFilesAreBeingRead) {
   WrittenRun run(directory_.file("a"));
   run.start(0);

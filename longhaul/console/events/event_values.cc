@@ -41,9 +41,30 @@ std::optional<double> number_of(const proto::TensorProto& tensor) {
   }
 }
 
-void describe_tensor(const proto::TensorProto& tensor, EventValue& value) {
+std::string describe(const proto::HistogramProto& histogram) {
+  return fmt::format("{} values, {} to {}", number_text(histogram.num()), number_text(histogram.min()),
+                     number_text(histogram.max()));
+}
+
+// TensorFlow 2 writes images as texts: width, height, and a file for each image of a batch.
+constexpr int kTextsBeforeImages = 2;
+
+bool is_of_plugin(const proto::Summary::Value& summary, const char* plugin) {
+  return summary.has_tensor() && summary.metadata().plugin_data().plugin_name() == plugin;
+}
+
+void describe_tensor(const proto::Summary::Value& summary, EventValue& value) {
+  const proto::TensorProto& tensor = summary.tensor();
   value.number = number_of(tensor);
-  if (value.number) {
+  if (!image_file(summary).empty()) {
+    value.kind = "image";
+    value.text =
+        fmt::format("{} x {}", tensor.string_val(0).substr(0, kMostText), tensor.string_val(1).substr(0, kMostText));
+  } else if (is_of_plugin(summary, "histograms")) {
+    value.kind = "histogram";
+    value.text = describe(histogram_of(summary));
+    value.number.reset();
+  } else if (value.number) {
     value.kind = "scalar";
     value.text = number_text(*value.number);
   } else if (static_cast<int>(tensor.dtype()) == kStringType && tensor.string_val_size() > 0) {
@@ -69,8 +90,7 @@ EventValue value_of(const proto::Summary::Value& summary, const proto::Event& ev
     value.text = number_text(*value.number);
   } else if (summary.has_histo()) {
     value.kind = "histogram";
-    value.text = fmt::format("{} values, {} to {}", number_text(summary.histo().num()),
-                             number_text(summary.histo().min()), number_text(summary.histo().max()));
+    value.text = describe(summary.histo());
   } else if (summary.has_image()) {
     value.kind = "image";
     value.text = fmt::format("{} x {}", summary.image().width(), summary.image().height());
@@ -78,7 +98,7 @@ EventValue value_of(const proto::Summary::Value& summary, const proto::Event& ev
     value.kind = "audio";
     value.text = fmt::format("{} frames", summary.audio().length_frames());
   } else if (summary.has_tensor()) {
-    describe_tensor(summary.tensor(), value);
+    describe_tensor(summary, value);
   }
   return value;
 }
@@ -87,6 +107,33 @@ std::string whole_text(const proto::Summary::Value& summary) {
   std::string text;
   for (const std::string& line : summary.tensor().string_val()) text += (text.empty() ? "" : "\n") + line;
   return text;
+}
+
+std::string image_file(const proto::Summary::Value& summary) {
+  if (summary.has_image()) return summary.image().encoded_image_string();
+  const bool has_image = is_of_plugin(summary, "images") && summary.tensor().string_val_size() > kTextsBeforeImages;
+  return has_image ? summary.tensor().string_val(kTextsBeforeImages) : "";
+}
+
+// TensorFlow 2 writes a row for each bucket: its limits, and how many values are in it.
+proto::HistogramProto histogram_of(const proto::Summary::Value& summary) {
+  if (!is_of_plugin(summary, "histograms")) return summary.histo();
+  proto::HistogramProto histogram;
+  const std::string& content = summary.tensor().tensor_content();
+  constexpr size_t kRow = 3 * sizeof(double);
+  if (static_cast<int>(summary.tensor().dtype()) != kDoubleType) return histogram;
+  for (size_t at = 0; at + kRow <= content.size(); at += kRow) {
+    double left = 0, right = 0, count = 0;
+    std::memcpy(&left, content.data() + at, sizeof left);
+    std::memcpy(&right, content.data() + at + sizeof left, sizeof right);
+    std::memcpy(&count, content.data() + at + 2 * sizeof left, sizeof count);
+    if (at == 0) histogram.set_min(left);
+    histogram.set_max(right);
+    histogram.set_num(histogram.num() + count);
+    histogram.add_bucket_limit(right);
+    histogram.add_bucket(count);
+  }
+  return histogram;
 }
 
 proto::Event event_at(FileSystem& files, const EventPlace& place) {

@@ -28,6 +28,12 @@ EventValue value_of(const proto::Summary::Value& summary, const proto::Event& ev
 // All strings of a value that is a text, a line each.
 std::string whole_text(const proto::Summary::Value& summary);
 
+// The PNG or JPEG file of a value that is an image, the first of several; empty: it is none.
+std::string image_file(const proto::Summary::Value& summary);
+
+// Of a value that is a histogram; an empty one: it is none.
+proto::HistogramProto histogram_of(const proto::Summary::Value& summary);
+
 // Where an event stands.
 struct EventPlace {
   const std::string& path;
