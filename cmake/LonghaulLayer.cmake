@@ -20,7 +20,7 @@ set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_stacks base)
 set(LONGHAUL_ARROWS_proto base)
 set(LONGHAUL_ARROWS_credentials base)
-set(LONGHAUL_ARROWS_status base)
+set(LONGHAUL_ARROWS_status base credentials)
 set(LONGHAUL_ARROWS_data base tensor)
 set(LONGHAUL_ARROWS_media base tensor)
 set(LONGHAUL_ARROWS_events base tensor io proto media)
@@ -52,7 +52,7 @@ set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/file
     checkpoint/retention train/saved_state)
 set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory
     checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
-set(LONGHAUL_ARROWS_train/status base io stacks credentials events status train/coordination train/journal
+set(LONGHAUL_ARROWS_train/status base io stacks events status train/coordination train/journal
     train/saving train/checkpointing)
 set(LONGHAUL_ARROWS_train/tenure base io proto events status graph checkpoint/files train/coordination train/signals
     train/journal train/reporting train/saving train/checkpointing train/status)
@@ -96,6 +96,8 @@ set(LONGHAUL_ARROWS_console/checkpoints base tensor io checkpoint/files checkpoi
 set(LONGHAUL_ARROWS_console/trainings base io train/journal console/text console/checkpoints)
 set(LONGHAUL_ARROWS_console/restarts base io console/text)
 set(LONGHAUL_ARROWS_console/events base io proto events console/text)
+set(LONGHAUL_ARROWS_console/board base io proto media status train/journal train/saved_state console/text
+    console/checkpoints console/trainings console/events)
 set(LONGHAUL_ARROWS_console/machine base io console/text)
 set(LONGHAUL_ARROWS_console/upkeep base io checkpoint/files checkpoint/bundle checkpoint/directory
     checkpoint/safetensors checkpoint/state_dict console/text console/checkpoints)

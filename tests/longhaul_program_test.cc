@@ -19,6 +19,7 @@
 #include "longhaul/io/files/file.h"
 #include "longhaul/io/lock/owner_record.h"
 #include "longhaul/io/records/record.h"
+#include "longhaul/status/http_client_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/journal/run_journal_format.h"
@@ -542,6 +543,34 @@ TEST_F(LonghaulProgram, IsFitToBeTheFirstProcessOfAContainer) {
   EXPECT_EQ(run.wait(), 75) << run.errors();
 }
 
+TEST_F(LonghaulTrainings, ABoardIsServedUntilASignalComes) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    testing::Process board({LONGHAUL_PROGRAM, "board", "--port=0", path("."), path("later")}, path("board"));
+    ASSERT_TRUE(board.prints("(Ctrl-C ends it)")) << board.errors();
+    EXPECT_THAT(board.output(), HasSubstr("later is not there yet: it is waited for"));
+    std::smatch url;
+    const std::string said = board.output();
+    ASSERT_TRUE(std::regex_search(said, url, std::regex("http://127\\.0\\.0\\.1:([0-9]+)/")));
+    const std::string page = fetch(std::stoi(url[1]), "GET", "/runs.json");
+    EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200 OK"), HasSubstr("\"format\":1")));
+    EXPECT_EQ(longhaul({"board", "--port=" + url[1].str(), path(".")}), 1);
+    EXPECT_THAT(err_, HasSubstr("is taken by another process"));
+    board.send(signal);
+    EXPECT_EQ(board.wait(), 0) << board.errors();
+  }
+}
+
+TEST_F(LonghaulProgram, ABoardThatMakesNoSenseIsRefused) {
+  EXPECT_EQ(longhaul({"board"}), 2);
+  EXPECT_EQ(longhaul({"board", "--port=70000", "."}), 2);
+  EXPECT_EQ(longhaul({"board", "--port=0", path("cluster.json")}), 1);
+  EXPECT_THAT(err_, HasSubstr("cluster.json is no directory"));
+  EXPECT_EQ(longhaul({"board", "--port=0", "--address=0.0.0.0", path(".")}), 1);
+  EXPECT_THAT(err_, HasSubstr("set --token-file"));
+  EXPECT_EQ(longhaul({"board", "--port=0", "--token-file=" + path("none"), path(".")}), 1);
+  EXPECT_THAT(err_, HasSubstr("none"));
+}
+
 TEST_F(LonghaulProgram, HasAManualAndCompletion) {
   EXPECT_EQ(longhaul({"man"}), 0);
   EXPECT_THAT(out_, AllOf(StartsWith(".TH LONGHAUL 1"), HasSubstr(".SS longhaul status"), HasSubstr("\\-\\-json"),
@@ -576,7 +605,7 @@ TEST_F(LonghaulProgram, ExaminesTheMachine) {
 }
 
 TEST_F(LonghaulProgram, EachCommandTeachesByExampleAndSaysItsExitStatus) {
-  for (const std::string command : {"status", "runs", "run", "events", "ls", "show", "verify", "diff", "prune",
+  for (const std::string command : {"status", "runs", "run", "events", "board", "ls", "show", "verify", "diff", "prune",
                                     "convert", "doctor", "resume-check"}) {
     EXPECT_EQ(longhaul({command, "--help"}), 0);
     EXPECT_THAT(out_, AllOf(HasSubstr("  longhaul " + command), HasSubstr("Exit status: "))) << command;

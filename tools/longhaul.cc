@@ -68,6 +68,7 @@ int run_program(int argc, const char* const* argv) {
   add_runs(program);
   add_run(program, command);
   add_events(program);
+  add_board(program);
   add_ls(program);
   add_show(program);
   add_verify(program);

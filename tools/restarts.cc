@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "longhaul/base/error.h"
 #include "longhaul/base/json_log.h"
 #include "longhaul/console/restarts/restarting_run.h"
 #include "longhaul/console/text/shown_text.h"

@@ -14,6 +14,7 @@ namespace longhaul::tools {
 void add_status(CLI::App& program);
 void add_runs(CLI::App& program);
 void add_events(CLI::App& program);
+void add_board(CLI::App& program);
 void add_ls(CLI::App& program);
 void add_show(CLI::App& program);
 void add_verify(CLI::App& program);

@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-EventReader::EventReader(const std::string& path, FileSystem& files)
-    : path_(path), file_(files.open(path)), records_(*file_, path) {}
+EventReader::EventReader(const std::string& path, FileSystem& files, uint64_t offset)
+    : path_(path), file_(files.open(path)), records_(*file_, path, offset) {}
 
 std::optional<proto::Event> EventReader::next() {
   const uint64_t offset = records_.offset();

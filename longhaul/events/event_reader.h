@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,13 +15,16 @@ namespace longhaul {
 // Reads an event file, which may still be growing. One thread at a time.
 class EventReader {
  public:
-  // Opens the file, and throws what the file system throws (NotFoundError, ...).
-  explicit EventReader(const std::string& path, FileSystem& files = FileSystem::real());
+  // Opens the file, and throws what the file system throws (NotFoundError, ...). `offset`: where to begin, as offset()
+  // of another reader of the file said.
+  explicit EventReader(const std::string& path, FileSystem& files = FileSystem::real(), uint64_t offset = 0);
 
   // Returns the next event, or nullopt after the last complete one, even if a part of another event follows. May be
   // called again when the file has grown. DataLossError: the file is damaged at this point, and later events cannot be
   // found.
   std::optional<proto::Event> next();
+
+  uint64_t offset() const { return records_.offset(); }  // in the file, of the next event
 
   // Whether an incomplete event followed when next() last returned nullopt.
   bool is_truncated() const { return is_truncated_; }

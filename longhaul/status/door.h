@@ -15,6 +15,7 @@ class Door {
  public:
   Door(ListenAddress address, std::string what) : address_(std::move(address)), what_(std::move(what)) {}
 
+  void open();  // throws what Listener does
   void open_if_due(Seconds now);
   void close() { listener_.reset(); }
   void pause_until(Seconds time) { next_ = time; }

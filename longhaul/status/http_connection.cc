@@ -113,7 +113,7 @@ void HttpConnection::expire(Seconds now) {
     return send(bare_reply(408, "Request Timeout", "The request has not come in time.\n"), now);
   }
   if (state_ == State::kAnswering) {
-    return send(bare_reply(503, "Service Unavailable", "The training has not answered in time.\n"), now);
+    return send(bare_reply(503, "Service Unavailable", "There was no answer in time.\n"), now);
   }
   enter(State::kOver, now);
 }

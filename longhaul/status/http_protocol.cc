@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -13,12 +14,13 @@ namespace longhaul {
 namespace {
 
 constexpr uint64_t kMostBodyBytes = 1024;
+constexpr size_t kMostParameters = 16, kMostNameBytes = 64, kMostValueBytes = 1024;
 
 // No page of another site may show this one, and nothing in it may load anything from elsewhere.
 const httplib::Headers& safe_headers() {
   static const auto& headers = *new httplib::Headers{
       {"Content-Security-Policy",
-       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
       {"X-Content-Type-Options", "nosniff"},
       {"Referrer-Policy", "no-referrer"},
@@ -64,6 +66,17 @@ std::string host_of(const httplib::Request& request) {
   return request.get_header_value_count("Host") == 1 ? request.get_header_value("Host") : "";
 }
 
+// nullopt: there are too many parameters, one is too long, or one is there twice and may mean either.
+std::optional<HttpQuery> query_of(const httplib::Request& request) {
+  if (request.params.size() > kMostParameters) return std::nullopt;
+  HttpQuery query;
+  for (const auto& [name, value] : request.params) {
+    if (name.size() > kMostNameBytes || value.size() > kMostValueBytes) return std::nullopt;
+    if (!query.emplace(name, value).second) return std::nullopt;
+  }
+  return query;
+}
+
 }  // namespace
 
 // Derived, for a request that comes from no socket.
@@ -98,9 +111,17 @@ class HttpProtocol::Server : public httplib::Server {
   }
 
   HttpReply answer_or_error(const httplib::Request& request) const {
+    auto query = query_of(request);
+    if (!query) {
+      return text_reply(400,
+                        fmt::format("What follows the \"?\" must be {} parameters at most, each once, with {} bytes "
+                                    "at most.\n",
+                                    kMostParameters, kMostValueBytes));
+    }
     try {
       return answer_({.method = request.method,
                       .path = request.path,
+                      .query = std::move(*query),
                       .host = host_of(request),
                       .origin = request.get_header_value("Origin"),
                       .fetch_site = request.get_header_value("Sec-Fetch-Site"),
@@ -108,7 +129,7 @@ class HttpProtocol::Server : public httplib::Server {
                       .has_body = has_body(request)});
     } catch (...) {
       log_error("status page: {}: {}", request.path.substr(0, 100), message_of(std::current_exception()));
-      return text_reply(500, "The log of the training says why.\n");
+      return text_reply(500, "The log of the program says why.\n");
     }
   }
 

@@ -23,7 +23,8 @@ class HttpProtocol {
   HttpProtocol& operator=(const HttpProtocol&) = delete;
 
   // The bytes of the whole reply to these of a request, which has no body that is read; after it, the connection is to
-  // be closed. An exception from `answer` is a reply, too: 500, with its message in the log alone.
+  // be closed. A query of more than 16 parameters, with more than 1024 bytes in one, or with one twice, is answered
+  // by 400. An exception from `answer` is a reply, too: 500, with its message in the log alone.
   std::string reply_to(std::string_view request) const;
 
  private:

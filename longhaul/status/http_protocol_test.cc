@@ -80,6 +80,25 @@ TEST_F(HttpProtocolTest, WhatHasABodyIsKnown) {
   }
 }
 
+TEST_F(HttpProtocolTest, AQueryIsDecodedAndBounded) {
+  const auto get = [&](const std::string& query) {
+    return reply_to("GET /x?" + query + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  get("tag=a%2Fb%26c+d&run=0&empty=");
+  EXPECT_EQ(seen.path, "/x");
+  EXPECT_EQ(seen.query, (HttpQuery{{"tag", "a/b&c d"}, {"run", "0"}, {"empty", ""}}));
+  get("x=" + std::string(1024, 'y'));
+  EXPECT_EQ(seen.query.at("x").size(), 1024u);
+  seen = {};
+  std::string many = "a0=1";
+  for (int i = 1; i <= 16; ++i) many += "&a" + std::to_string(i) + "=1";
+  for (const std::string& wrong :
+       {"x=" + std::string(1025, 'y'), std::string(65, 'n') + "=1", many, std::string("run=0&run=1")}) {
+    EXPECT_THAT(get(wrong), StartsWith("HTTP/1.1 400 Bad Request\r\n")) << wrong;
+  }
+  EXPECT_EQ(seen.method, "") << "it was answered";
+}
+
 TEST_F(HttpProtocolTest, WhatIsNoRequestIsABadOne) {
   for (const std::string text : {"GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "FROB / HTTP/1.1\r\n\r\n", "\r\n\r\n", "",
                                  "GET / HTTP/1.1\n\n", "GET  / HTTP/1.1 x\r\n\r\n"}) {

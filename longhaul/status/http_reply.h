@@ -1,9 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace longhaul {
 
@@ -15,9 +15,14 @@ struct HttpReply {
 
 HttpReply text_reply(int status, std::string text);
 
-// What is asked for, as far as who may have it depends on it. Without a header its text is empty.
+// What stands behind the "?" of a request, decoded: few and short texts by their names (HttpProtocol). Their bytes may
+// be any: they come from a client.
+using HttpQuery = std::map<std::string, std::string, std::less<>>;
+
+// What is asked for, and what decides who may have it. Without a header its text is empty.
 struct HttpRequest {
   std::string method, path;
+  HttpQuery query{};
   std::string host, origin, fetch_site, authorization;
   bool has_body = false;
 };
@@ -35,7 +40,7 @@ struct HttpRoute {
   std::string method = "GET";  // GET includes HEAD
   std::string path;
   HttpAccess access = HttpAccess::kRead;
-  std::function<HttpReply()> answer;
+  std::function<HttpReply(const HttpRequest&)> answer;
 };
 
 }  // namespace longhaul

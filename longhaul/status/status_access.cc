@@ -6,8 +6,9 @@
 #include <array>
 #include <utility>
 
+#include "longhaul/base/error.h"
 #include "longhaul/base/excerpt.h"
-#include "longhaul/status/listen_address.h"
+#include "longhaul/credentials/token_file.h"
 
 namespace longhaul {
 namespace {
@@ -49,6 +50,12 @@ std::string decode_base64(std::string_view text) {
   return decoded;
 }
 
+std::function<bool(std::string_view)> token_check(const std::string& path) {
+  if (path.empty()) return nullptr;
+  const auto file = std::make_shared<TokenFile>(path, Clock::real());
+  return [file](std::string_view token) { return file->accepts(token); };
+}
+
 bool begins_with_word(std::string_view text, std::string_view word) {
   return text.size() > word.size() && text[word.size()] == ' ' &&
          std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) { return a == lower_letter(b); });
@@ -69,8 +76,11 @@ std::string token_of(std::string_view authorization) {
 }
 
 StatusAccess::StatusAccess(bool is_loopback, std::vector<std::string> allowed_hosts,
-                           std::function<bool(std::string_view)> accepts)
-    : is_loopback_(is_loopback), allowed_hosts_(std::move(allowed_hosts)), accepts_(std::move(accepts)) {}
+                           std::function<bool(std::string_view)> accepts, AccessNames names)
+    : is_loopback_(is_loopback),
+      allowed_hosts_(std::move(allowed_hosts)),
+      accepts_(std::move(accepts)),
+      names_(std::move(names)) {}
 
 // A web site can make its own name lead to this machine (DNS rebinding), but not an address of digits.
 bool StatusAccess::is_known_host(const std::string& host) const {
@@ -82,21 +92,22 @@ bool StatusAccess::is_known_host(const std::string& host) const {
 
 std::optional<HttpReply> StatusAccess::refusal_of_token(const HttpRequest& request) const {
   if (!accepts_) {
-    return text_reply(403, "This needs a token, and the program has none: set StatusOptions::token_file.\n");
+    return text_reply(403, fmt::format("This needs a token, and the program has none: set {}.\n", names_.token_file));
   }
   const std::string token = token_of(request.authorization);
   if (!token.empty() && accepts_(token)) return std::nullopt;
   return text_reply(401,
-                    "This needs the token of StatusOptions::token_file: curl -H \"Authorization: Bearer $TOKEN\", "
-                    "or in a browser as the password, with any name.\n");
+                    fmt::format("This needs the token of {}: curl -H \"Authorization: Bearer $TOKEN\", or in a browser "
+                                "as the password, with any name.\n",
+                                names_.token_file));
 }
 
 std::optional<HttpReply> StatusAccess::refusal(const HttpRequest& request, HttpAccess access) const {
   if (access == HttpAccess::kProbe) return std::nullopt;
   if (!is_known_host(request.host)) {
     return text_reply(421, fmt::format("The host \"{}\" is not known: use the address in digits, or add the name to "
-                                       "StatusOptions::allowed_hosts.\n",
-                                       excerpt(request.host)));
+                                       "{}.\n",
+                                       excerpt(request.host), names_.allowed_hosts));
   }
   if (access == HttpAccess::kMetric || (access == HttpAccess::kRead && is_loopback_)) return std::nullopt;
   // A browser sends a password that it knows with the forms of other sites, too.
@@ -108,6 +119,23 @@ std::optional<HttpReply> StatusAccess::refusal(const HttpRequest& request, HttpA
     if (is_foreign || is_cross) return text_reply(403, "Another web site may not do this.\n");
   }
   return refusal_of_token(request);
+}
+
+StatusAccess access_by_options(const ListenAddress& address, const std::vector<std::string>& allowed_hosts,
+                               const std::string& token_file, const AccessNames& set, const AccessNames& names) {
+  if (!address.is_loopback && token_file.empty()) {
+    throw InvalidArgumentError(
+        fmt::format("{} is \"{}:{}\", which others can reach, but there is no token for who may read the page: set {} "
+                    "(`openssl rand -hex 32 > token && chmod 600 token`), or listen on 127.0.0.1",
+                    set.address, address.host, address.port, set.token_file));
+  }
+  for (const std::string& host : allowed_hosts) {
+    if (!host.empty() && host.find_first_of("/: \t") == host.npos) continue;
+    throw InvalidArgumentError(
+        fmt::format("{} has \"{}\": it must be a name without scheme and port, such as \"trainer-0.example.org\"",
+                    set.allowed_hosts, host));
+  }
+  return StatusAccess(address.is_loopback, allowed_hosts, token_check(token_file), names);
 }
 
 }  // namespace longhaul

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "longhaul/base/error.h"
+
 namespace longhaul {
 namespace {
 
@@ -61,6 +63,25 @@ TEST_F(StatusAccessTest, ATokenMayBeThePasswordOfABrowser) {
   EXPECT_EQ(token_of("basic OmE6Yg=="), "a:b");                       // :a:b
   EXPECT_EQ(token_of("Basic bWU="), "");
   EXPECT_EQ(token_of("bEARER x"), "x");
+}
+
+TEST_F(StatusAccessTest, BeyondLoopbackOptionsNeedAToken) {
+  const AccessNames names{"--address", "--token-file", "--allow-host"};
+  const auto refusal = [&](const char* address, const std::vector<std::string>& hosts) {
+    try {
+      access_by_options(parse_listen_address(address, "--address"), hosts, "", names, names);
+    } catch (const InvalidArgumentError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal("127.0.0.1:80", {"trainer.example.org"}), "");
+  EXPECT_THAT(refusal("0.0.0.0:80", {}), ::testing::AllOf(::testing::HasSubstr("--address is \"0.0.0.0:80\""),
+                                                          ::testing::HasSubstr("set --token-file")));
+  EXPECT_THAT(refusal("127.0.0.1:80", {"http://a"}), ::testing::HasSubstr("--allow-host has \"http://a\""));
+  const StatusAccess access = access_by_options(parse_listen_address("127.0.0.1:80", "x"), {}, "", names, names);
+  request.host = "evil";
+  EXPECT_THAT(*access.refusal(request, HttpAccess::kRead)->body, ::testing::HasSubstr("add the name to --allow-host"));
 }
 
 TEST_F(StatusAccessTest, AHostThatIsNotKnownIsRefused) {

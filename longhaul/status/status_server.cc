@@ -61,6 +61,7 @@ class StatusServer::Loop : public std::enable_shared_from_this<StatusServer::Loo
         jobs_(Clock::real(), {.thread = "lh-answer", .owner = what_, .jobs = "replies"},
               {.most = 2, .most_queued = 64, .most_idle = 2}) {}
 
+  void open() { door_.open(); }
   void listen() { door_.open_if_due(now()); }
   void run();
   void request_stop();
@@ -224,7 +225,7 @@ HttpReply StatusServer::Loop::answer(const HttpRequest& request) const {
     if (route.method != method) continue;
     if (auto refusal = access_.refusal(request, route.access)) return *refusal;
     if (request.has_body) return text_reply(413, "No request to this page has a body.\n");
-    return route.answer();
+    return route.answer(request);
   }
   if (auto refusal = access_.refusal(request, HttpAccess::kRead)) return *refusal;
   if (is_known_path) return text_reply(405, fmt::format("{} is called by another method.\n", request.path));
@@ -246,6 +247,10 @@ StatusServer::StatusServer(ListenAddress address, StatusAccess access, std::vect
 
 StatusServer::~StatusServer() {
   stop();
+}
+
+void StatusServer::open() {
+  loop_->open();
 }
 
 void StatusServer::start() {

@@ -17,7 +17,7 @@ namespace longhaul {
 // costs a descriptor and no more; it answers probes itself. Other routes are answered on two threads ("lh-answer-0",
 // ...). What comes beyond HttpLimits is refused, and the oldest connection makes room for a new one.
 //
-//   new --start--> serving --stop--> over
+//   new --open--> new --start--> serving --stop--> over
 //
 // One thread at a time may call.
 class StatusServer {
@@ -30,8 +30,10 @@ class StatusServer {
   StatusServer(const StatusServer&) = delete;
   StatusServer& operator=(const StatusServer&) = delete;
 
-  // Listens, and logs where. If that fails, logs a warning, and the thread tries again, less and less often: no
-  // training ends for its page. std::system_error: there is no thread.
+  // Listens, for a program that is nothing without its port; start() follows. Throws what Listener does.
+  void open();
+  // Listens, unless it does, and logs where. If that fails, logs a warning, and the thread tries again, less and less
+  // often: no training ends for its page. std::system_error: there is no thread.
   void start();
   void stop();  // replies that are being written have half a second
 

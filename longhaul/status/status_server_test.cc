@@ -64,18 +64,19 @@ class StatusServerTest : public ::testing::Test {
   }
 
   std::vector<HttpRoute> routes() {
-    const auto text = [](const char* words) { return [words] { return text_reply(200, words); }; };
+    const auto text = [](const char* words) { return [words](const HttpRequest&) { return text_reply(200, words); }; };
     return {{.path = "/healthz", .access = HttpAccess::kProbe, .answer = text("ok\n")},
             {.path = "/page", .answer = text("page\n")},
-            {.path = "/large", .answer = [] { return text_reply(200, std::string(size_t{8} << 20, 'x')); }},
+            {.path = "/large",
+             .answer = [](const HttpRequest&) { return text_reply(200, std::string(size_t{8} << 20, 'x')); }},
             {.path = "/waits",
              .answer =
-                 [this] {
+                 [this](const HttpRequest&) {
                    ++waiting;
                    while (!is_open) std::this_thread::yield();
                    return text_reply(200, "waited\n");
                  }},
-            {.method = "POST", .path = "/change", .access = HttpAccess::kChange, .answer = [this] {
+            {.method = "POST", .path = "/change", .access = HttpAccess::kChange, .answer = [this](const HttpRequest&) {
                ++changes;
                return text_reply(202, "changed\n");
              }}};

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include "longhaul/console/events/event_values.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/io/records/record.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -15,6 +18,11 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
 
 class EventListingTest : public ::testing::Test {
  protected:
@@ -155,6 +163,46 @@ TEST_F(EventListingTest, FollowsWhatIsWrittenFromThenOn) {
     return said.size() < 3;
   });
   EXPECT_THAT(said, ElementsAre(HasSubstr("wrong: "), HasSubstr("step 11  loss 5"), HasSubstr("step 12  loss 0.0769")));
+}
+
+TEST_F(EventListingTest, FilesAreFollowedWithoutStayingOpen) {
+  EventFiles followed(files_, directory_.path());
+  std::vector<int64_t> steps;
+  const auto read = [&] {
+    steps.clear();
+    followed.read([&](const EventValue& value) { steps.push_back(value.step); });
+    return steps;
+  };
+  for (int i = 0; i < 50; ++i) append(with(i, scalar_summary("a", 1)), "events.out.tfevents.1" + std::to_string(i));
+  const size_t before = open_descriptors();
+  EXPECT_EQ(read().size(), 50u);
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_THAT(read(), ElementsAre());
+  EXPECT_THAT(read(), ElementsAre());
+  append(with(77, scalar_summary("a", 1)), "events.out.tfevents.10");
+  EXPECT_THAT(read(), ElementsAre(77));
+  const std::string next = with(78, scalar_summary("a", 1));
+  append(next.substr(0, 20), "events.out.tfevents.10");
+  EXPECT_THAT(read(), ElementsAre());
+  append(next.substr(20), "events.out.tfevents.10");
+  EXPECT_THAT(read(), ElementsAre(78));
+}
+
+TEST_F(EventListingTest, AnEventIsReadAgainWhereItStood) {
+  append(with(1, scalar_summary("a", 1)));
+  append(with(2, text_summary("t", "whole")));
+  std::vector<std::pair<std::string, uint64_t>> places;
+  EventFiles(files_, directory_.path()).read_events([&](const proto::Event&, const EventPlace& place) {
+    places.emplace_back(place.path, place.offset);
+  });
+  ASSERT_EQ(places.size(), 2u);
+  const proto::Event event = console::event_at(files_, {places[1].first, places[1].second});
+  EXPECT_EQ(event.step(), 2);
+  EXPECT_EQ(whole_text(event.summary().value(0)), "whole");
+  const std::string gone = places[1].first + "x";
+  EXPECT_THROW(console::event_at(files_, {places[1].first, 1 << 20}), NotFoundError);
+  EXPECT_THROW(console::event_at(files_, {gone, 0}), NotFoundError);
+  EXPECT_THROW(console::event_at(files_, {places[1].first, 3}), DataLossError);
 }
 
 }  // namespace

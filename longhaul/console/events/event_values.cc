@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "longhaul/console/text/plot.h"
-#include "longhaul/proto/event.pb.h"
+#include "longhaul/events/event_reader.h"
 
 namespace longhaul::console {
 namespace {
@@ -41,9 +41,30 @@ std::optional<double> number_of(const proto::TensorProto& tensor) {
   }
 }
 
-void describe_tensor(const proto::TensorProto& tensor, EventValue& value) {
+std::string describe(const proto::HistogramProto& histogram) {
+  return fmt::format("{} values, {} to {}", number_text(histogram.num()), number_text(histogram.min()),
+                     number_text(histogram.max()));
+}
+
+// TensorFlow 2 writes images as texts: width, height, and a file for each image of a batch.
+constexpr int kTextsBeforeImages = 2;
+
+bool is_of_plugin(const proto::Summary::Value& summary, const char* plugin) {
+  return summary.has_tensor() && summary.metadata().plugin_data().plugin_name() == plugin;
+}
+
+void describe_tensor(const proto::Summary::Value& summary, EventValue& value) {
+  const proto::TensorProto& tensor = summary.tensor();
   value.number = number_of(tensor);
-  if (value.number) {
+  if (!image_file(summary).empty()) {
+    value.kind = "image";
+    value.text =
+        fmt::format("{} x {}", tensor.string_val(0).substr(0, kMostText), tensor.string_val(1).substr(0, kMostText));
+  } else if (is_of_plugin(summary, "histograms")) {
+    value.kind = "histogram";
+    value.text = describe(histogram_of(summary));
+    value.number.reset();
+  } else if (value.number) {
     value.kind = "scalar";
     value.text = number_text(*value.number);
   } else if (static_cast<int>(tensor.dtype()) == kStringType && tensor.string_val_size() > 0) {
@@ -52,7 +73,16 @@ void describe_tensor(const proto::TensorProto& tensor, EventValue& value) {
   }
 }
 
-EventValue to_value(const proto::Summary::Value& summary, const proto::Event& event) {
+void use_values(const proto::Event& event, const EventFiles::UseValue& use) {
+  if (event.has_session_log() && event.session_log().status() == proto::SessionLog::START) {
+    use({.kind = "start", .step = event.step(), .time = event.wall_time()});
+  }
+  for (const auto& summary : event.summary().value()) use(value_of(summary, event));
+}
+
+}  // namespace
+
+EventValue value_of(const proto::Summary::Value& summary, const proto::Event& event) {
   EventValue value{.tag = summary.tag(), .step = event.step(), .time = event.wall_time()};
   if (summary.has_simple_value()) {
     value.kind = "scalar";
@@ -60,8 +90,7 @@ EventValue to_value(const proto::Summary::Value& summary, const proto::Event& ev
     value.text = number_text(*value.number);
   } else if (summary.has_histo()) {
     value.kind = "histogram";
-    value.text = fmt::format("{} values, {} to {}", number_text(summary.histo().num()),
-                             number_text(summary.histo().min()), number_text(summary.histo().max()));
+    value.text = describe(summary.histo());
   } else if (summary.has_image()) {
     value.kind = "image";
     value.text = fmt::format("{} x {}", summary.image().width(), summary.image().height());
@@ -69,19 +98,49 @@ EventValue to_value(const proto::Summary::Value& summary, const proto::Event& ev
     value.kind = "audio";
     value.text = fmt::format("{} frames", summary.audio().length_frames());
   } else if (summary.has_tensor()) {
-    describe_tensor(summary.tensor(), value);
+    describe_tensor(summary, value);
   }
   return value;
 }
 
-void use_values(const proto::Event& event, const std::function<void(const EventValue&)>& use) {
-  if (event.has_session_log() && event.session_log().status() == proto::SessionLog::START) {
-    use({.kind = "start", .step = event.step(), .time = event.wall_time()});
-  }
-  for (const auto& summary : event.summary().value()) use(to_value(summary, event));
+std::string whole_text(const proto::Summary::Value& summary) {
+  std::string text;
+  for (const std::string& line : summary.tensor().string_val()) text += (text.empty() ? "" : "\n") + line;
+  return text;
 }
 
-}  // namespace
+std::string image_file(const proto::Summary::Value& summary) {
+  if (summary.has_image()) return summary.image().encoded_image_string();
+  const bool has_image = is_of_plugin(summary, "images") && summary.tensor().string_val_size() > kTextsBeforeImages;
+  return has_image ? summary.tensor().string_val(kTextsBeforeImages) : "";
+}
+
+// TensorFlow 2 writes a row for each bucket: its limits, and how many values are in it.
+proto::HistogramProto histogram_of(const proto::Summary::Value& summary) {
+  if (!is_of_plugin(summary, "histograms")) return summary.histo();
+  proto::HistogramProto histogram;
+  const std::string& content = summary.tensor().tensor_content();
+  constexpr size_t kRow = 3 * sizeof(double);
+  if (static_cast<int>(summary.tensor().dtype()) != kDoubleType) return histogram;
+  for (size_t at = 0; at + kRow <= content.size(); at += kRow) {
+    double left = 0, right = 0, count = 0;
+    std::memcpy(&left, content.data() + at, sizeof left);
+    std::memcpy(&right, content.data() + at + sizeof left, sizeof right);
+    std::memcpy(&count, content.data() + at + 2 * sizeof left, sizeof count);
+    if (at == 0) histogram.set_min(left);
+    histogram.set_max(right);
+    histogram.set_num(histogram.num() + count);
+    histogram.add_bucket_limit(right);
+    histogram.add_bucket(count);
+  }
+  return histogram;
+}
+
+proto::Event event_at(FileSystem& files, const EventPlace& place) {
+  auto event = EventReader(place.path, files, place.offset).next();
+  if (!event) throw NotFoundError(fmt::format("{} has no event at {} any more", place.path, place.offset));
+  return *std::move(event);
+}
 
 EventFiles::EventFiles(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {
   if (!files_.exists(path_)) throw NotFoundError(fmt::format("there is no directory and no event file {}", path_));
@@ -92,23 +151,40 @@ std::vector<std::string> EventFiles::paths() const {
   return event_files(path_, files_);
 }
 
-void EventFiles::read(const std::function<void(const EventValue&)>& use) {
+void EventFiles::read(const UseValue& use) {
+  read_events([&](const proto::Event& event, const EventPlace&) { use_values(event, use); });
+}
+
+void EventFiles::read_events(const UseEvent& use) {
   for (const std::string& path : paths()) read_file(path, use);
 }
 
-void EventFiles::read_file(const std::string& path, const std::function<void(const EventValue&)>& use) {
-  const auto known = readers_.find(path);
-  if (known != readers_.end() && known->second == nullptr) return;
-  std::unique_ptr<EventReader>& reader = readers_[path];
+void EventFiles::read_file(const std::string& path, const UseEvent& use) {
+  File& file = known_[path];
+  if (file.is_over) return;
   try {
-    if (reader == nullptr) reader = std::make_unique<EventReader>(path, files_);
-    while (const auto event = reader->next()) use_values(*event, use);
+    read_on(path, file, use);
   } catch (const NotFoundError&) {
-    reader.reset();
+    file.is_over = true;
   } catch (const Error& error) {
     problems_.emplace_back(error.what());
-    reader.reset();
+    file.is_over = true;
   }
+}
+
+// A write within the same tick of the file system's clock leaves the time as it was.
+void EventFiles::read_on(const std::string& path, File& file, const UseEvent& use) {
+  const double modified_at = files_.modified_at(path);
+  if (file.is_quiet && modified_at == file.modified_at) return;
+  EventReader reader(path, files_, file.offset);
+  bool is_new = false;
+  while (const auto event = reader.next()) {
+    const uint64_t offset = std::exchange(file.offset, reader.offset());
+    is_new = true;
+    use(*event, {path, offset});
+  }
+  file.is_quiet = !is_new && modified_at == file.modified_at;
+  file.modified_at = modified_at;
 }
 
 bool is_wanted_tag(const std::string& tag, const std::string& wanted) {

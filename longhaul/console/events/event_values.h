@@ -3,13 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "longhaul/events/event_reader.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/proto/event.pb.h"
 
 namespace longhaul::console {
 
@@ -23,26 +22,60 @@ struct EventValue {
   std::string text{};              // in short, for people
 };
 
-// The values of event files that may still grow, in the order of the files. One thread at a time.
+// What a value of an event is, in short.
+EventValue value_of(const proto::Summary::Value& summary, const proto::Event& event);
+
+// All strings of a value that is a text, a line each.
+std::string whole_text(const proto::Summary::Value& summary);
+
+// The PNG or JPEG file of a value that is an image, the first of several; empty: it is none.
+std::string image_file(const proto::Summary::Value& summary);
+
+// Of a value that is a histogram; an empty one: it is none.
+proto::HistogramProto histogram_of(const proto::Summary::Value& summary);
+
+// Where an event stands.
+struct EventPlace {
+  const std::string& path;
+  uint64_t offset = 0;  // in the file
+};
+
+// The event there. NotFoundError: the file, or what was in it, is gone. DataLossError: it is damaged.
+proto::Event event_at(FileSystem& files, const EventPlace& place);
+
+// The values of event files that may still grow, in the order of the files. No file stays open between two looks: a
+// training that was restarted for weeks has many, all but the last of which are over. One thread at a time.
 class EventFiles {
  public:
+  using UseValue = std::function<void(const EventValue&)>;
+  using UseEvent = std::function<void(const proto::Event&, const EventPlace&)>;
+
   // `path`: an event file, or a directory with some. NotFoundError: there is nothing of that name.
   EventFiles(FileSystem& files, std::string path);
 
   // Calls use() with what was written since the last call, in new files too. A file that cannot be read on is left, and
   // becomes a problem; one that is deleted meanwhile does not.
-  void read(const std::function<void(const EventValue&)>& use);
+  void read(const UseValue& use);
+  void read_events(const UseEvent& use);  // the same with whole events
 
-  size_t count() const { return readers_.size(); }
+  size_t count() const { return known_.size(); }
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
+  struct File {
+    uint64_t offset = 0;      // of the next event
+    double modified_at = -1;  // before it was read last
+    bool is_quiet = false;    // it was read to its end twice since then, so that nothing can have been missed
+    bool is_over = false;     // it is damaged or gone, and not read any more
+  };
+
   std::vector<std::string> paths() const;
-  void read_file(const std::string& path, const std::function<void(const EventValue&)>& use);
+  void read_file(const std::string& path, const UseEvent& use);
+  void read_on(const std::string& path, File& file, const UseEvent& use);
 
   FileSystem& files_;
   const std::string path_;
-  std::map<std::string, std::unique_ptr<EventReader>> readers_;  // null: it is not read any more
+  std::map<std::string, File> known_;
   std::vector<std::string> problems_;
 };
 

@@ -136,10 +136,11 @@ HttpReply PageAnswers::stop() const {
 std::vector<HttpRoute> PageAnswers::routes(const std::shared_ptr<PageAnswers>& answers) {
   std::vector<HttpRoute> routes;
   const auto add = [&](const char* method, const char* path, HttpAccess access, auto answer) {
-    routes.push_back({.method = method, .path = path, .access = access, .answer = [answers, answer] {
-                        ++answers->requests_;
-                        return answer(*answers);
-                      }});
+    routes.push_back(
+        {.method = method, .path = path, .access = access, .answer = [answers, answer](const HttpRequest&) {
+           ++answers->requests_;
+           return answer(*answers);
+         }});
   };
   using Self = PageAnswers;
   add("GET", "/", HttpAccess::kRead, [](Self&) { return asset(kPageHtml, "text/html; charset=utf-8"); });

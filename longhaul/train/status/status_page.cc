@@ -3,43 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <string_view>
 #include <utility>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
-#include "longhaul/credentials/token_file.h"
 #include "longhaul/train/status/page_answers.h"
 
 namespace longhaul {
 namespace {
 
-std::function<bool(std::string_view)> token_check(const std::string& path) {
-  if (path.empty()) return nullptr;
-  const auto file = std::make_shared<TokenFile>(path, Clock::real());
-  return [file](std::string_view token) { return file->accepts(token); };
-}
-
 StatusAccess make_access(const StatusOptions& options, const ListenAddress& address, const std::string& option) {
-  if (!address.is_loopback && options.token_file.empty()) {
-    throw InvalidArgumentError(fmt::format(
-        "{}.address is \"{}\", which others can reach, but there is no token for who may read the page: set "
-        "{}.token_file (`openssl rand -hex 32 > token && chmod 600 token`), or listen on 127.0.0.1",
-        option, options.address, option));
-  }
-  for (const std::string& host : options.allowed_hosts) {
-    if (!host.empty() && host.find_first_of("/: \t") == host.npos) continue;
-    throw InvalidArgumentError(
-        fmt::format("{}.allowed_hosts has \"{}\": it must be a name without scheme and port, "
-                    "such as \"trainer-0.example.org\"",
-                    option, host));
-  }
   if (options.last_step < 0) {
     throw InvalidArgumentError(
         fmt::format("{}.last_step is {}: it must be 0, if it is not known, or more", option, options.last_step));
   }
-  return StatusAccess(address.is_loopback, options.allowed_hosts, token_check(options.token_file));
+  return access_by_options(address, options.allowed_hosts, options.token_file,
+                           {option + ".address", option + ".token_file", option + ".allowed_hosts"}, {});
 }
 
 std::string page_name(const std::string& directory) {

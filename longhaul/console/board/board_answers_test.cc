@@ -1,0 +1,428 @@
+#include "longhaul/console/board/board_answers.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "longhaul/console/board/board_fixture.h"
+#include "longhaul/console/board/board_limits.h"
+#include "longhaul/events/summary.h"
+#include "longhaul/media/image.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul::console {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class BoardAnswersTest : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return directory_.file(name); }
+  void look() {
+    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(FileSystem::real(), directories());
+    for (int i = 0; i < 5; ++i) runs_->look([] { return true; });  // one of them looks for new runs, too
+  }
+  virtual std::vector<std::string> directories() const { return {directory_.path()}; }
+
+  HttpReply reply(const std::string& path, const HttpQuery& query = {}) {
+    for (const HttpRoute& route : board_routes(runs_)) {
+      if (route.path == path) return route.answer({.method = "GET", .path = path, .query = query});
+    }
+    ADD_FAILURE() << "no route " << path;
+    return {};
+  }
+  json get(const std::string& path, const HttpQuery& query = {}) {
+    const HttpReply got = reply(path, query);
+    EXPECT_EQ(got.status, 200) << path << ": " << *got.body;
+    return got.status == 200 ? json::parse(*got.body) : json();
+  }
+  std::string tag(const std::string& name) {
+    const json tags = get("/runs.json")["tags"];
+    for (size_t i = 0; i < tags.size(); ++i) {
+      if (tags[i] == name) return std::to_string(i);
+    }
+    ADD_FAILURE() << "no tag " << name << " in " << tags;
+    return "";
+  }
+  json curve(const std::string& name, HttpQuery query = {}) {
+    query.emplace("tag", tag(name));
+    query.emplace("runs", "0");
+    return get("/scalars.json", query)["curves"][0];
+  }
+
+  testing::TemporaryDirectory directory_;
+  std::shared_ptr<BoardRuns> runs_;
+};
+
+TEST_F(BoardAnswersTest, ScalarsAreThoseOfTheFilesAndGrow) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int64_t step = 0; step < 3; ++step) run.scalar("loss", step, 0.1 + static_cast<double>(step));
+  run.flush();
+  look();
+  const json listed = get("/runs.json");
+  EXPECT_EQ(listed["runs"][0]["name"], "a");
+  EXPECT_EQ(listed["runs"][0]["scalars"][0]["last"], 2);
+  EXPECT_EQ(listed["runs"][0]["scalars"][0]["kept"], 3);
+  EXPECT_TRUE(listed["runs"][0]["read"]);
+  EXPECT_THAT(listed["notes"], IsEmpty());
+  EXPECT_EQ(curve("loss")["steps"], json({0, 1, 2}));
+  EXPECT_THAT(*reply("/scalars.json", {{"tag", tag("loss")}, {"runs", "0"}}).body,
+              HasSubstr("\"values\":[0.1,1.1,2.1]"));
+  run.scalar("loss", 3, std::nan(""));
+  run.flush();
+  run.append("torn");
+  look();
+  EXPECT_EQ(curve("loss")["steps"], json({0, 1, 2, 3}));
+  EXPECT_TRUE(curve("loss")["values"][3].is_null());
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"], IsEmpty()) << "what is being written is no damage";
+}
+
+TEST_F(BoardAnswersTest, ARestartReplacesTheStepsThatAreMadeAgainAndIsMarked) {
+  write_demo_runs(directory_.path());
+  look();
+  const json loss = curve("loss", {{"points", "10000"}});
+  std::vector<int64_t> all(1001);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(loss["steps"], json(all));
+  const json restarts = get("/runs.json")["runs"][0]["restarts"];
+  ASSERT_THAT(restarts, SizeIs(2));
+  EXPECT_EQ(restarts[0]["step"], 400);
+  EXPECT_THAT(restarts[0]["why"].get<std::string>(), HasSubstr("run 1 failed: the loss is not a number"));
+  EXPECT_THAT(restarts[1]["why"].get<std::string>(), HasSubstr("run 2 killed"));
+}
+
+TEST_F(BoardAnswersTest, WithoutAJournalTheEventFilesTellOfRestarts) {
+  WrittenRun run(path("a"));
+  for (const int64_t from : {0, 20}) {
+    run.start(from);
+    for (int64_t step = from; step < from + 30; ++step) run.scalar("loss", step, 1);
+  }
+  run.flush();
+  look();
+  const json restarts = get("/runs.json")["runs"][0]["restarts"];
+  ASSERT_THAT(restarts, SizeIs(1));
+  EXPECT_EQ(restarts[0]["step"], 20);
+  EXPECT_EQ(curve("loss")["kept"], 50);
+}
+
+TEST_F(BoardAnswersTest, AMillionPointsAreAShortReplyWithTheirPeak) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int64_t step = 0; step < 1'000'000; ++step) {
+    run.scalar("loss", step, step == 654'321 ? 77 : 0.5);
+    if (step % 100'000 == 0) run.flush();
+  }
+  run.flush();
+  look();
+  const HttpQuery query{{"tag", tag("loss")}, {"runs", "0"}, {"points", "2000"}, {"smoothing", "0.5"}};
+  const HttpReply got = reply("/scalars.json", query);
+  EXPECT_LT(got.body->size(), 150'000u);
+  const json curve = json::parse(*got.body)["curves"][0];
+  EXPECT_EQ(curve["kept"], 1'000'000);
+  EXPECT_LE(curve["steps"].size(), 2000u);
+  EXPECT_LE(curve["smooth"]["steps"].size(), 2000u);
+  EXPECT_EQ(*std::max_element(curve["values"].begin(), curve["values"].end()), 77);
+  HttpQuery near = query;
+  near["from"] = "654320";
+  near["to"] = "654322";
+  EXPECT_EQ(get("/scalars.json", near)["curves"][0]["steps"], json({654'319, 654'320, 654'321, 654'322, 654'323}));
+}
+
+TEST_F(BoardAnswersTest, MoreThanAMillionPointsAreThinnedOutAndThatIsTold) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (size_t step = 0; step <= LongCurve::kMostSamples; ++step) {
+    run.scalar("loss", static_cast<int64_t>(step), step == 7 ? 9 : 1);
+    if (step % 100'000 == 0) run.flush();
+  }
+  run.flush();
+  look();
+  const json listed = get("/runs.json")["runs"][0];
+  EXPECT_TRUE(listed["scalars"][0]["thinned"]);
+  EXPECT_EQ(listed["scalars"][0]["added"], LongCurve::kMostSamples + 1);
+  EXPECT_THAT(listed["problems"].dump(), HasSubstr("thinned out"));
+  const json values = curve("loss")["values"];
+  EXPECT_EQ(*std::max_element(values.begin(), values.end()), 9);
+}
+
+TEST_F(BoardAnswersTest, ManyCurvesShareTheBoundOfAReply) {
+  std::string runs;
+  for (int i = 0; i < 40; ++i) {
+    WrittenRun run(path(fmt::format("r{:02}", i)));
+    run.start(0);
+    for (int64_t step = 0; step < 3000; ++step) run.scalar("loss", step, static_cast<double>(step % 7));
+    run.flush();
+    runs += (i > 0 ? "," : "") + std::to_string(i);
+  }
+  look();
+  const json curves = get("/scalars.json", {{"tag", tag("loss")}, {"runs", runs}, {"points", "10000"}})["curves"];
+  size_t all = 0;
+  for (const json& each : curves) all += each["steps"].size();
+  EXPECT_THAT(curves, SizeIs(40));
+  EXPECT_LE(all, kMostDrawnSamples);
+}
+
+TEST_F(BoardAnswersTest, ImagesHistogramsAndTextsAreThoseOfTheFiles) {
+  write_demo_runs(directory_.path());
+  look();
+  const HttpQuery image{{"run", "0"}, {"tag", tag("input/image")}};
+  const json images = get("/images.json", image)["images"];
+  ASSERT_THAT(images, SizeIs(21));
+  EXPECT_EQ(images[20]["step"], 1000);
+  HttpQuery last = image;
+  last["step"] = "1000";
+  const HttpReply bytes = reply("/image", last);
+  EXPECT_EQ(bytes.content_type, "image/png");
+  EXPECT_EQ(decode_png(*bytes.body).shape(), Shape({24, 24, 3}));
+  last["step"] = "1001";
+  EXPECT_EQ(reply("/image", last).status, 404);
+  const json histograms = get("/histograms.json", {{"run", "0"}, {"tag", tag("dense/weights")}});
+  ASSERT_THAT(histograms["histograms"], SizeIs(21));
+  const auto counts = histograms["histograms"][5]["counts"].get<std::vector<double>>();
+  EXPECT_THAT(counts, SizeIs(kMostBins));
+  EXPECT_NEAR(std::accumulate(counts.begin(), counts.end(), 0.0), 500, 1e-6);
+  const json texts = get("/texts.json", {{"run", "0"}, {"tag", tag("sample")}})["texts"];
+  EXPECT_EQ(texts[0]["text"], "step 1000: the quick brown fox");
+  EXPECT_EQ(texts[0]["step"], 1000);
+}
+
+// As tf.summary.image and tf.summary.histogram of TensorFlow 2 write them.
+TEST_F(BoardAnswersTest, ImagesAndHistogramsMayBeTensors) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  proto::Summary summary;
+  proto::Summary::Value& image = *summary.add_value();
+  image.set_tag("image");
+  image.mutable_metadata()->mutable_plugin_data()->set_plugin_name("images");
+  image.mutable_tensor()->set_dtype(proto::DT_STRING);
+  const std::string png = encode_png(Tensor::of<uint8_t>(Shape{1, 2, 1}, {3, 4}));
+  for (const std::string& text : {std::string("2"), std::string("1"), png})
+    image.mutable_tensor()->add_string_val(text);
+  proto::Summary::Value& histogram = *summary.add_value();
+  histogram.set_tag("histogram");
+  histogram.mutable_metadata()->mutable_plugin_data()->set_plugin_name("histograms");
+  histogram.mutable_tensor()->set_dtype(proto::DT_DOUBLE);
+  const std::vector<double> rows{0, 1, 5, 1, 2, 7};
+  histogram.mutable_tensor()->set_tensor_content(rows.data(), rows.size() * sizeof(double));
+  run.summary(1, summary);
+  run.flush();
+  look();
+  EXPECT_EQ(*reply("/image", {{"run", "0"}, {"tag", tag("image")}, {"step", "1"}}).body, png);
+  const json read = get("/histograms.json", {{"run", "0"}, {"tag", tag("histogram")}});
+  EXPECT_EQ(read["low"], 0);
+  EXPECT_EQ(read["high"], 2);
+  EXPECT_EQ(read["histograms"][0]["num"], 12);
+  const auto counts = read["histograms"][0]["counts"].get<std::vector<double>>();
+  EXPECT_NEAR(std::accumulate(counts.begin(), counts.begin() + kMostBins / 2, 0.0), 5, 1e-6);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["texts"], IsEmpty());
+}
+
+TEST_F(BoardAnswersTest, WhatIsNoPictureIsNotSentToABrowser) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  proto::Summary summary;
+  summary.add_value()->set_tag("x");
+  summary.mutable_value(0)->mutable_image()->set_encoded_image_string("<svg onload=alert(1)>");
+  run.summary(1, summary);
+  run.flush();
+  look();
+  EXPECT_EQ(reply("/image", {{"run", "0"}, {"tag", tag("x")}, {"step", "1"}}).status, 415);
+}
+
+TEST_F(BoardAnswersTest, OfManyImagesSomeAreKeptAndTheNewest) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int64_t step = 0; step < 1000; ++step) run.summary(step, text_summary("t", "x"));
+  run.flush();
+  look();
+  const json texts = get("/texts.json", {{"run", "0"}, {"tag", tag("t")}});
+  EXPECT_THAT(texts["texts"], SizeIs(kMostTexts));
+  EXPECT_EQ(texts["texts"][0]["step"], 999);
+  EXPECT_LT(texts["earlier"].get<size_t>() + kMostTexts, kMostPlaces + 1);
+  EXPECT_EQ(get("/runs.json")["runs"][0]["texts"][0]["added"], 1000);
+}
+
+TEST_F(BoardAnswersTest, HostileNamesStayTextAndTwoStayTwo) {
+  WrittenRun run(path("<img src=x onerror=alert(1)>\xff\n"));
+  run.start(0);
+  const std::string script = "</script><script>alert(1)</script>";
+  for (const std::string& each : {script, std::string("a\x01\u202e\"\\"), std::string("a\x02\u202e\"\\")}) {
+    run.scalar(each, 1, 1);
+  }
+  run.summary(3, text_summary("text", "<b>bold</b>\xff"));
+  run.flush();
+  look();
+  const HttpReply listed = reply("/runs.json");
+  EXPECT_EQ(listed.content_type, "application/json");
+  const json parsed = json::parse(*listed.body);
+  EXPECT_EQ(parsed["runs"][0]["name"], "<img src=x onerror=alert(1)>\\xff\\x0a");
+  EXPECT_EQ(parsed["tags"], json({script, "a\\x01\\u202e\"\\", "a\\x02\\u202e\"\\", "text"}));
+  EXPECT_EQ(get("/texts.json", {{"run", "0"}, {"tag", "3"}})["texts"][0]["text"], "<b>bold</b>\ufffd");
+}
+
+TEST_F(BoardAnswersTest, ATagThatIsNoTextEndsItsFileAndThatIsTold) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.scalar("\xff", 2, 1);
+  run.flush();
+  look();
+  EXPECT_EQ(curve("loss")["kept"], 1);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("is not an event"));
+}
+
+TEST_F(BoardAnswersTest, QueriesThatMakeNoSenseAreRefused) {
+  write_demo_runs(directory_.path());
+  look();
+  const std::vector<std::pair<std::string, HttpQuery>> wrong{
+      {"/scalars.json", {}},
+      {"/scalars.json", {{"tag", "0"}}},
+      {"/scalars.json", {{"tag", "0"}, {"runs", "2"}}},
+      {"/scalars.json", {{"tag", "-1"}, {"runs", "0"}}},
+      {"/scalars.json", {{"tag", "loss"}, {"runs", "0"}}},
+      {"/scalars.json", {{"tag", "0"}, {"runs", "0"}, {"points", "1000000000"}}},
+      {"/scalars.json", {{"tag", "0"}, {"runs", "0"}, {"smoothing", "1"}}},
+      {"/scalars.json", {{"tag", "0"}, {"runs", "0"}, {"from", "nan"}}},
+      {"/histograms.json", {{"run", "../../etc/passwd"}, {"tag", "0"}}},
+      {"/image", {{"run", "0"}, {"tag", "0"}, {"step", "../x"}}},
+      {"/training.json", {{"run", "/etc"}}},
+      {"/options.json", {{"runs", "0,0"}}}};
+  for (const auto& [path, query] : wrong) EXPECT_EQ(reply(path, query).status, 400) << path;
+  for (const std::string path : {"/histograms.json", "/images.json", "/texts.json"}) {
+    EXPECT_EQ(reply(path, {{"run", "0"}, {"tag", "4999"}}).status, 404) << path;
+    EXPECT_EQ(reply(path, {{"run", "99"}, {"tag", "0"}}).status, 404) << path;
+  }
+}
+
+TEST_F(BoardAnswersTest, TheTimeLineAndCheckpointsAreThoseOfTheCommands) {
+  write_demo_runs(directory_.path());
+  look();
+  const json training = get("/training.json", {{"run", "0"}});
+  EXPECT_EQ(training["status"]["state"], "ended");
+  EXPECT_THAT(training["journal"]["runs"], SizeIs(3));
+  EXPECT_EQ(training["journal"]["runs"][0]["why"], "the loss is not a number");
+  EXPECT_EQ(training["journal"]["runs"][0]["lost_steps"], 20);
+  EXPECT_EQ(training["events"][0]["what"], "ended");
+  const json checkpoints = get("/checkpoints.json", {{"run", "0"}});
+  ASSERT_THAT(checkpoints["checkpoints"], SizeIs(2));
+  EXPECT_EQ(checkpoints["checkpoints"][1]["step"], 1000);
+  EXPECT_TRUE(checkpoints["checkpoints"][1]["latest"]);
+  EXPECT_GT(checkpoints["checkpoints"][1]["bytes"], 0);
+}
+
+TEST_F(BoardAnswersTest, OptionsAreWhatTheNewestCheckpointRecords) {
+  write_demo_runs(directory_.path());
+  WrittenRun bare(path("without"));
+  bare.start(0);
+  bare.flush();
+  look();
+  const json two = get("/options.json", {{"runs", "0,1"}});
+  EXPECT_EQ(two["runs"][0]["source"], "model.ckpt-1000");
+  std::map<std::string, json> rows;
+  for (const json& row : two["options"]) rows[row["name"]] = row;
+  EXPECT_EQ(rows["option rate"]["values"], json({"0.02", "0.06"}));
+  EXPECT_TRUE(rows["option rate"]["differs"]);
+  EXPECT_FALSE(rows["option batch_size"]["differs"]);
+  EXPECT_TRUE(rows["threads"]["differs"]);
+  EXPECT_EQ(rows["host"]["values"], json({"train-3", "train-3"}));
+  for (const json& row : get("/options.json", {{"runs", "0,2"}})["options"]) {
+    EXPECT_TRUE(row["values"][1].is_null());
+    EXPECT_TRUE(row["differs"]);
+  }
+}
+
+TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
+  const auto write = [&](int64_t last) {
+    WrittenRun run(path("a"), 1763721934 + static_cast<double>(last));
+    run.start(0);
+    for (int64_t step = 0; step <= last; ++step) run.scalar("loss", step, 1);
+    run.flush();
+    return run;
+  };
+  WrittenRun run = write(5);
+  for (const double time : {1763721934.0, 1763721944.0}) {
+    run.tell({.kind = RunEvent::Kind::kBegan, .time = time, .text = "process 7 started 1 boot b host h"});
+    run.tell({.kind = RunEvent::Kind::kRestored, .time = time + 1, .step = 3, .text = "model.ckpt-3"});
+  }
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], SizeIs(1));
+  std::filesystem::remove_all(path("a"));
+  look();
+  json listed = get("/runs.json");
+  EXPECT_TRUE(listed["runs"][0]["gone"]);
+  EXPECT_THAT(listed["runs"][0]["problems"].dump(), HasSubstr("the directory is gone"));
+  EXPECT_EQ(curve("loss")["kept"], 6) << "what was read stays";
+  write(2);
+  look();
+  EXPECT_FALSE(get("/runs.json")["runs"][0]["gone"]);
+  EXPECT_EQ(curve("loss")["kept"], 3);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], IsEmpty()) << "it has no journal";
+}
+
+TEST_F(BoardAnswersTest, ADamagedFileIsToldAndItsBeginningShown) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  run.append(std::string(100, 'x'));
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("corrupted record"));
+  EXPECT_EQ(curve("loss")["kept"], 1);
+}
+
+TEST_F(BoardAnswersTest, TagsBeyondTheBoundAreTold) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar(std::string(kMostTagBytes + 1, 'x'), 1, 1);
+  for (size_t i = 0; i <= kMostTags; ++i) run.scalar("tag" + std::to_string(i), 1, 1);
+  run.flush();
+  look();
+  EXPECT_EQ(runs_->tags().count(), kMostTags);
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("2 values are left out"));
+}
+
+class BoardOfNothingTest : public BoardAnswersTest {
+ protected:
+  std::vector<std::string> directories() const override { return {directory_.file("later")}; }
+};
+
+TEST_F(BoardOfNothingTest, ADirectoryThatComesLaterIsWaitedFor) {
+  look();
+  EXPECT_THAT(get("/runs.json")["notes"][0].get<std::string>(), HasSubstr("later is not there yet"));
+  EXPECT_EQ(reply("/scalars.json", {{"tag", "0"}, {"runs", "0"}}).status, 404);
+  WrittenRun run(path("later"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  look();
+  EXPECT_EQ(get("/runs.json")["runs"][0]["name"], "later");
+  EXPECT_THAT(get("/runs.json")["notes"], IsEmpty());
+}
+
+TEST_F(BoardAnswersTest, ThePageLoadsNothingFromElsewhere) {
+  look();
+  for (const std::string file : {"/", "/board.css", "/board.js", "/dygraph.css"}) {
+    const std::string text = *reply(file).body;
+    EXPECT_THAT(text, AllOf(Not(IsEmpty()), Not(HasSubstr("http://")), Not(HasSubstr("https://")))) << file;
+  }
+  EXPECT_THAT(*reply("/").body,
+              AllOf(HasSubstr("name=\"viewport\""), Not(HasSubstr("<script>")), Not(HasSubstr("style="))));
+  EXPECT_THAT(*reply("/board.js").body, AllOf(Not(HasSubstr("innerHTML")), Not(HasSubstr("eval("))));
+  EXPECT_THAT(*reply("/dygraph.js").body, HasSubstr("dygraphs"));
+  EXPECT_THAT(*reply("/dygraph-licence.txt").body, HasSubstr("Permission is hereby granted"));
+}
+
+}  // namespace
+}  // namespace longhaul::console

@@ -1,0 +1,170 @@
+#include "longhaul/console/board/board_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/console/board/board_limits.h"
+#include "longhaul/console/trainings/training_records.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
+
+namespace longhaul::console {
+namespace {
+
+constexpr int kLooksBetweenSearches = 5;
+
+std::string reason_of(const PastRun& run) {
+  const std::string end = run.end == PastRun::End::kOpen ? "killed" : std::string(name_of_end(run.end));
+  return fmt::format("run {} {}{}{}", run.number, end, run.why.empty() ? "" : ": ", run.why);
+}
+
+std::vector<RestartMark> marks_of(const RunHistory& history) {
+  std::vector<RestartMark> marks;
+  const std::vector<PastRun>& runs = history.runs();
+  for (size_t i = 1; i < runs.size(); ++i) {
+    if (runs[i].from_step) marks.push_back({*runs[i].from_step, runs[i].began, reason_of(runs[i - 1])});
+  }
+  for (const Rollback& each : history.rollbacks().all()) {
+    marks.push_back(
+        {each.restored_step, 0, fmt::format("back from step {}, where the loss went bad", each.diverged_step)});
+  }
+  return marks;
+}
+
+}  // namespace
+
+void BoardRun::look(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+  try {
+    if (!files_.is_directory(directory())) return complain("the directory is gone", true);
+    look_at_journal();
+    read_events(tags, samples, go_on);
+    complain("", false);
+  } catch (const NotFoundError&) {
+    complain("the directory is gone", true);
+  } catch (const Error& error) {
+    complain(error.what(), false);
+  }
+}
+
+void BoardRun::complain(const std::string& problem, bool is_gone) {
+  MutexLock lock(mutex_);
+  problem_ = problem;
+  is_gone_ = is_gone;
+}
+
+void BoardRun::look_at_journal() {
+  double at = 0;
+  try {
+    at = files_.modified_at(journal_path(directory()));
+  } catch (const NotFoundError&) {
+    MutexLock lock(mutex_);
+    journal_at_ = -1;
+    has_journal_ = false;
+    return marks_.clear();
+  }
+  if (at == journal_at_) return;
+  JournalRecord journal = journal_of(files_, directory());
+  MutexLock lock(mutex_);
+  journal_at_ = at;
+  has_journal_ = journal.is_there;
+  marks_ = marks_of(journal.history);
+}
+
+// One that was removed and is back is another run: what was read of the first one goes.
+void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+  std::shared_ptr<RunEvents> events;
+  {
+    MutexLock lock(mutex_);
+    if (is_gone_) events_.reset();
+    events = events_;
+  }
+  if (events == nullptr) {
+    events = std::make_shared<RunEvents>(files_, directory(), tags, samples);
+    MutexLock lock(mutex_);
+    events_ = events;
+  }
+  events->read(go_on);
+}
+
+std::shared_ptr<RunEvents> BoardRun::events() const {
+  MutexLock lock(mutex_);
+  return events_;
+}
+
+std::vector<RestartMark> BoardRun::restarts() const {
+  std::shared_ptr<RunEvents> events;
+  {
+    MutexLock lock(mutex_);
+    if (has_journal_) return marks_;
+    events = events_;
+  }
+  std::vector<RestartMark> marks;
+  if (events == nullptr) return marks;
+  for (const auto& [step, time] : events->starts()) {
+    if (step > 0) marks.push_back({step, time, "began again"});
+  }
+  return marks;
+}
+
+std::vector<std::string> BoardRun::problems() const {
+  std::vector<std::string> all;
+  std::shared_ptr<RunEvents> events;
+  {
+    MutexLock lock(mutex_);
+    if (!problem_.empty()) all.push_back(problem_);
+    events = events_;
+  }
+  if (events == nullptr) return all;
+  for (std::string& each : events->problems()) all.push_back(std::move(each));
+  return all;
+}
+
+bool BoardRun::is_gone() const {
+  MutexLock lock(mutex_);
+  return is_gone_;
+}
+
+void BoardRuns::look(const std::function<bool()>& go_on) {
+  if (looks_++ % kLooksBetweenSearches == 0) find();
+  for (const auto& run : all()) {
+    if (!go_on()) return;
+    run->look(tags_, samples_, go_on);
+    make_room();
+  }
+  has_looked_ = true;
+}
+
+void BoardRuns::find() {
+  FoundRuns found = find_runs(files_, directories_);
+  MutexLock lock(mutex_);
+  for (const FoundRun& each : found.runs) {
+    const bool is_known =
+        std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) { return run->directory() == each.directory; });
+    if (!is_known && runs_.size() < kMostRuns) runs_.push_back(std::make_shared<BoardRun>(files_, each));
+  }
+  notes_ = std::move(found.notes);
+}
+
+// What is above the bound goes from the longest curves, of whichever run.
+void BoardRuns::make_room() {
+  if (samples_ <= kMostSamplesOfAll) return;
+  for (const auto& run : all()) {
+    const auto events = run->events();
+    while (events != nullptr && samples_ > kMostSamplesOfAll && events->thin_largest()) continue;
+  }
+}
+
+std::vector<std::shared_ptr<BoardRun>> BoardRuns::all() const {
+  MutexLock lock(mutex_);
+  return runs_;
+}
+
+std::vector<std::string> BoardRuns::notes() const {
+  MutexLock lock(mutex_);
+  return notes_;
+}
+
+}  // namespace longhaul::console

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/console/board/run_events.h"
+#include "longhaul/console/board/run_finder.h"
+#include "longhaul/console/board/tag_names.h"
+#include "longhaul/io/files/file.h"
+
+namespace longhaul::console {
+
+// A step at which a training began again, or to which it went back.
+struct RestartMark {
+  int64_t step = 0;
+  double time = 0;
+  std::string why{};
+};
+
+// A run on the board. Any thread may ask; one looks.
+class BoardRun {
+ public:
+  BoardRun(FileSystem& files, FoundRun found) : files_(files), found_(std::move(found)) {}
+
+  // Errors become a problem.
+  void look(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) EXCLUDES(mutex_);
+
+  const std::string& name() const { return found_.name; }
+  const std::string& directory() const { return found_.directory; }
+  std::shared_ptr<RunEvents> events() const EXCLUDES(mutex_);  // null: none was read yet
+  std::vector<RestartMark> restarts() const EXCLUDES(mutex_);  // by the journal; without one, by the event files
+  std::vector<std::string> problems() const EXCLUDES(mutex_);
+  bool is_gone() const EXCLUDES(mutex_);  // its directory was removed; what was read of it stays
+
+ private:
+  void look_at_journal() EXCLUDES(mutex_);
+  void read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) EXCLUDES(mutex_);
+  void complain(const std::string& problem, bool is_gone) EXCLUDES(mutex_);
+
+  FileSystem& files_;
+  const FoundRun found_;
+  double journal_at_ = -1;  // when it was written, as far as it was read
+
+  mutable Mutex mutex_;
+  std::shared_ptr<RunEvents> events_ GUARDED_BY(mutex_);
+  std::vector<RestartMark> marks_ GUARDED_BY(mutex_);
+  bool has_journal_ GUARDED_BY(mutex_) = false;
+  std::string problem_ GUARDED_BY(mutex_);
+  bool is_gone_ GUARDED_BY(mutex_) = false;
+};
+
+// All runs of a board. Their numbers stay while the board lives. Any thread may ask; one looks.
+class BoardRuns {
+ public:
+  BoardRuns(FileSystem& files, std::vector<std::string> directories)
+      : files_(files), directories_(std::move(directories)) {}
+
+  // Reads what is new, and now and then looks for new runs. `go_on`: asked often; false ends it at once.
+  void look(const std::function<bool()>& go_on) EXCLUDES(mutex_);
+
+  const std::vector<std::string>& directories() const { return directories_; }
+  const TagNames& tags() const { return tags_; }
+  std::vector<std::shared_ptr<BoardRun>> all() const EXCLUDES(mutex_);
+  std::vector<std::string> notes() const EXCLUDES(mutex_);
+  bool has_looked() const { return has_looked_; }
+  FileSystem& files() const { return files_; }
+
+ private:
+  void find() EXCLUDES(mutex_);
+  void make_room();
+
+  FileSystem& files_;
+  const std::vector<std::string> directories_;
+  TagNames tags_;
+  std::atomic<uint64_t> samples_{0};
+  int looks_ = 0;
+  std::atomic<bool> has_looked_{false};
+
+  mutable Mutex mutex_;
+  std::vector<std::shared_ptr<BoardRun>> runs_ GUARDED_BY(mutex_);
+  std::vector<std::string> notes_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul::console
