@@ -9,6 +9,7 @@ std::vector<Row> all_rows() {
   add_supervisor_rows(rows);
   add_snapshot_rows(rows);
   add_monitored_rows(rows);
+  add_status_rows(rows);
   add_cluster_rows(rows);
   add_cluster_saves_rows(rows);
   add_cluster_recovery_rows(rows);

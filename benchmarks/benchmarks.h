@@ -21,6 +21,7 @@ void add_restore_rows(std::vector<Row>& rows);
 void add_save_rows(std::vector<Row>& rows);
 void add_snapshot_rows(std::vector<Row>& rows);
 void add_startup_rows(std::vector<Row>& rows);
+void add_status_rows(std::vector<Row>& rows);
 void add_supervisor_rows(std::vector<Row>& rows);
 void add_threads_rows(std::vector<Row>& rows);
 void add_training_rows(std::vector<Row>& rows);
