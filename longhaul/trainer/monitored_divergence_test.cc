@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/events/independent_reader_fixture.h"
 #include "longhaul/ops/ops.h"
@@ -21,8 +22,11 @@
 namespace longhaul {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class MonitoredDivergenceTest : public ::testing::Test {
  protected:
@@ -110,6 +114,17 @@ TEST_F(MonitoredDivergenceTest, TooManyEndTheTrainingWithoutACheckpointAndAResta
   EXPECT_FALSE(exists(8)) << "none is taken at the end";
   run(10, good);
   EXPECT_LE(made.front(), 5);
+}
+
+TEST_F(MonitoredDivergenceTest, TheLogSaysThatTheModelWentBackAndNotThatSomethingFailed) {
+  std::vector<std::string> said;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { said.push_back(message); });
+  run(10, bad_in_7);
+  set_log_sink(before);
+  EXPECT_THAT(said, Contains(HasSubstr("after the loss of step 7 went bad")));
+  for (const char* wrong : {"failed", "ends with an error", "made again"}) {
+    EXPECT_THAT(said, Not(Contains(HasSubstr(wrong)))) << wrong;
+  }
 }
 
 TEST_F(MonitoredDivergenceTest, AFullDiskAtTheMomentOfTheRollbackEndsNothing) {

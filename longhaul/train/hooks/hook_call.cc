@@ -7,6 +7,7 @@
 #include <typeinfo>
 
 #include "longhaul/base/log.h"
+#include "longhaul/train/divergence/divergence_options.h"
 
 namespace longhaul {
 namespace {
@@ -37,6 +38,7 @@ std::string class_name(const SessionRunHook& hook) {
 
 void rethrow_naming(const SessionRunHook& hook, const char* call) {
   const std::exception_ptr error = std::current_exception();
+  if (is_rollback(error)) std::rethrow_exception(error);  // no hook has failed
   const std::string message = fmt::format("hook {} failed in {}: {}", class_name(hook), call, message_of(error));
   throw_renamed(error, message);
   log_error("{}", message);
