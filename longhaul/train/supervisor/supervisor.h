@@ -133,7 +133,11 @@ class Supervisor {
   void wait_for_stop() const;
 
   // Watches the loss of the step just made (ServiceOptions::divergence). Call it after each step, in the body:
-  //   sv.look_at_loss(session, session.run({train_op, loss})[1].item<float>());
+  //
+  //   sv.managed_session([&](Session& session) {
+  //     sv.look_at_loss(session, session.run({train_op, loss})[1].item<float>());
+  //   });
+  //
   // If it is bad, throws an error that ends the session without a checkpoint and comes out of managed_session(), also
   // if the body swallows it. RollBackError (an AbortedError): call managed_session() again, which restores the last
   // good checkpoint. DivergedError: the training ends. FailedPreconditionError: nothing watches the loss. One thread.
