@@ -11,6 +11,7 @@ const char kPageHtml[] = R"html(<!DOCTYPE html>
 <title>Training</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="page.css">
+<script src="shared.js" defer></script>
 <script src="page.js" defer></script>
 </head>
 <body>
@@ -75,12 +76,12 @@ ol { margin: .3rem 0; overflow-wrap: anywhere; }
 input, button { font: inherit; padding: .3rem .6rem; }
 )css";
 
-const char kPageScript[] = R"js('use strict';
+const char kSharedScript[] = R"js('use strict';
 const $ = id => document.getElementById(id);
 // Names come from programs: they are inserted as text, never as HTML.
 function element(name, text, cls) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
+  if (text !== undefined && text !== null) made.textContent = text;
   if (cls) made.className = cls;
   return made;
 }
@@ -96,11 +97,14 @@ function size(b) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let i = 0;
   while (b >= 1000 && i < units.length - 1) { b /= 1000; ++i; }
-  return b.toPrecision(3) + ' ' + units[i];
+  return (i ? b.toPrecision(3) : b) + ' ' + units[i];
 }
-const number = v => v === null ? 'not finite' : Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ?
-    v.toExponential(4) : String(+v.toPrecision(6));
-const clock = t => new Date(t * 1000).toLocaleString();
+const number = v => v === null || v === undefined || !isFinite(v) ? 'not finite' :
+  Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(4) : String(+v.toPrecision(6));
+const clock = t => t > 0 ? new Date(t * 1000).toLocaleString() : '';
+)js";
+
+const char kPageScript[] = R"js('use strict';
 function fill(id, rows) {
   const nodes = [];
   for (const [name, value] of rows) if (value !== null) nodes.push(element('dt', name), element('dd', value));

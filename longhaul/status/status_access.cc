@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "longhaul/base/base64.h"
 #include "longhaul/base/error.h"
 #include "longhaul/base/excerpt.h"
 #include "longhaul/credentials/token_file.h"
@@ -30,24 +31,6 @@ std::string host_alone(const std::string& header) {
   if (colon != header.npos && (bracket == header.npos || colon > bracket)) host = header.substr(0, colon);
   if (host.ends_with('.')) host.pop_back();
   return lower_text(host);
-}
-
-// Letters that are none of Base64 end it.
-std::string decode_base64(std::string_view text) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string decoded;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const size_t value = kLetters.find(c);
-    if (value == kLetters.npos) break;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    decoded += static_cast<char>(bits >> count & 0xff);
-  }
-  return decoded;
 }
 
 std::function<bool(std::string_view)> token_check(const std::string& path) {

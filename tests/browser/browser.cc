@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <regex>
 
+#include "longhaul/base/base64.h"
+
 namespace longhaul::testing {
 namespace {
 
@@ -15,23 +17,6 @@ using nlohmann::json;
 
 bool is_program(const char* name) {
   return ::access(fmt::format("/usr/bin/{}", name).c_str(), X_OK) == 0;
-}
-
-std::string from_base64(const std::string& text) {
-  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const size_t value = kLetters.find(c);
-    if (value == kLetters.npos) break;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xff);
-  }
-  return bytes;
 }
 
 }  // namespace
@@ -173,7 +158,7 @@ std::string Browser::screenshot() {
     ADD_FAILURE() << "no screenshot";
     return "";
   }
-  return from_base64(json::parse(reply->body)["value"]);
+  return decode_base64(json::parse(reply->body)["value"].get<std::string>());
 }
 
 }  // namespace longhaul::testing

@@ -415,7 +415,7 @@ TEST_F(BoardOfNothingTest, ADirectoryThatComesLaterIsWaitedFor) {
 
 TEST_F(BoardAnswersTest, ThePageLoadsNothingFromElsewhere) {
   look();
-  for (const std::string file : {"/", "/board.css", "/board.js", "/dygraph.css"}) {
+  for (const std::string file : {"/", "/board.css", "/shared.js", "/board.js", "/dygraph.css"}) {
     const std::string text = *reply(file).body;
     EXPECT_THAT(text, AllOf(Not(IsEmpty()), Not(HasSubstr("http://")), Not(HasSubstr("https://")))) << file;
   }

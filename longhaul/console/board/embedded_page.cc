@@ -1,5 +1,7 @@
 #include "longhaul/console/board/embedded_page.h"
 
+#include "longhaul/status/page_text.h"
+
 namespace longhaul {
 namespace embedded {
 
@@ -16,6 +18,7 @@ const std::vector<EmbeddedFile>& embedded_page() {
   static const auto& files = *new std::vector<EmbeddedFile>{
       {"/", "text/html; charset=utf-8", embedded::board_html},
       {"/board.css", kCss, embedded::board_css},
+      {"/shared.js", kScript, kSharedScript},
       {"/board.js", kScript, embedded::board_js},
       {"/dygraph.css", kCss, embedded::dygraph_css},
       {"/dygraph.js", kScript, embedded::dygraph_js},

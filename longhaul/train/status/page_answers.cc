@@ -144,7 +144,9 @@ std::vector<HttpRoute> PageAnswers::routes(const std::shared_ptr<PageAnswers>& a
   };
   using Self = PageAnswers;
   add("GET", "/", HttpAccess::kRead, [](Self&) { return asset(kPageHtml, "text/html; charset=utf-8"); });
-  add("GET", "/page.js", HttpAccess::kRead, [](Self&) { return asset(kPageScript, "text/javascript; charset=utf-8"); });
+  constexpr const char* kScript = "text/javascript; charset=utf-8";
+  add("GET", "/page.js", HttpAccess::kRead, [](Self&) { return asset(kPageScript, kScript); });
+  add("GET", "/shared.js", HttpAccess::kRead, [](Self&) { return asset(kSharedScript, kScript); });
   add("GET", "/page.css", HttpAccess::kRead, [](Self&) { return asset(kPageStyle, "text/css; charset=utf-8"); });
   add("GET", "/status.json", HttpAccess::kRead, [](Self& self) { return self.json(); });
   add("GET", "/curves.json", HttpAccess::kRead, [](Self& self) { return self.curves(); });

@@ -157,14 +157,15 @@ TEST_F(StatusPageTest, JsonAndCurvesAreWhatThePageShows) {
 
 TEST_F(StatusPageTest, ThePageNeedsNothingFromElsewhere) {
   begin();
-  const std::string html = get("/"), script = get("/page.js"), style = get("/page.css");
+  const std::string html = get("/"), script = get("/page.js"), style = get("/page.css"), shared = get("/shared.js");
   EXPECT_EQ(body_of(html), kPageHtml);
+  EXPECT_EQ(body_of(shared), kSharedScript);
   EXPECT_EQ(body_of(script), kPageScript);
   EXPECT_EQ(body_of(style), kPageStyle);
   EXPECT_THAT(html, HasSubstr("Content-Type: text/html"));
   EXPECT_THAT(script, HasSubstr("Content-Type: text/javascript"));
   EXPECT_THAT(style, HasSubstr("Content-Type: text/css"));
-  for (const std::string& text : {html, script, style}) {
+  for (const std::string& text : {html, script, shared, style}) {
     EXPECT_THAT(text, AllOf(Not(HasSubstr("https://")), Not(HasSubstr("src=\"http")), Not(HasSubstr("@import"))));
   }
   EXPECT_THAT(script, AllOf(Not(HasSubstr("innerHTML")), Not(HasSubstr("insertAdjacentHTML")), Not(HasSubstr("eval("))))
@@ -207,7 +208,7 @@ TEST_F(StatusPageTest, SaysWhereTheThreadsAre) {
 TEST_F(StatusPageTest, BeyondLoopbackThePageNeedsTheToken) {
   make({.address = "0.0.0.0:0", .token_file = token_file()});
   page->begin();
-  for (const char* path : {"/", "/page.js", "/page.css", "/status.json", "/curves.json", "/stacks"}) {
+  for (const char* path : {"/", "/shared.js", "/page.js", "/page.css", "/status.json", "/curves.json", "/stacks"}) {
     EXPECT_EQ(status_of(get(path)), 401) << path;
     const std::string header = fmt::format("Authorization: Bearer {}\r\n", kPageToken);
     EXPECT_EQ(status_of(fetch(page->port(), "GET", path, header)), 200) << path;

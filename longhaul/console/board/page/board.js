@@ -1,6 +1,5 @@
 'use strict';
 // The board of trainings. What comes from files is inserted as text, never as HTML, and curves get no names.
-const $ = id => document.getElementById(id);
 const colours = ['#3b7ddd', '#e07b39', '#2f9e6e', '#c94f7c', '#8a63d2', '#b58900', '#2aa1b3', '#d0453f', '#6f8f2f',
   '#a0705a'];
 const colourOf = run => colours[run % colours.length];
@@ -14,29 +13,6 @@ const charts = new Map();  // by tag, of the section "scalars"
 const panels = new Map();  // by run and tag, of images, histograms and texts
 const listed = new Map();  // the runs on the left, by number
 
-function element(name, text, cls) {
-  const made = document.createElement(name);
-  if (text !== undefined && text !== null) made.textContent = text;
-  if (cls) made.className = cls;
-  return made;
-}
-function duration(s) {
-  if (s === null || s === undefined || !isFinite(s)) return 'unknown';
-  s = Math.round(s);
-  if (s < 60) return s + ' s';
-  if (s < 3600) return Math.floor(s / 60) + ' min ' + s % 60 + ' s';
-  if (s < 86400) return Math.floor(s / 3600) + ' h ' + Math.floor(s / 60) % 60 + ' min';
-  return Math.floor(s / 86400) + ' d ' + Math.floor(s / 3600) % 24 + ' h';
-}
-function size(b) {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let i = 0;
-  while (b >= 1000 && i < units.length - 1) { b /= 1000; ++i; }
-  return (i ? b.toPrecision(3) : b) + ' ' + units[i];
-}
-const number = v => v === null || v === undefined || !isFinite(v) ? 'not finite' :
-  Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? v.toExponential(4) : String(+v.toPrecision(6));
-const clock = t => t > 0 ? new Date(t * 1000).toLocaleString() : '';
 const ago = t => t > 0 && data ? duration(Math.max(0, data.now - t)) + ' ago' : '';
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const runsChosen = () => data.runs.filter(r => chosen.has(r.run));
@@ -395,7 +371,7 @@ function table(heads, rows) {
   made.append(head);
   for (const cells of rows) {
     const row = element('tr');
-    for (const cell of cells) row.append(cell instanceof Node ? cell : element('td', cell === null ? '' : String(cell)));
+    for (const cell of cells) row.append(cell instanceof Node ? cell : element('td', cell === null ? '' : cell));
     made.append(row);
   }
   const wide = element('div', undefined, 'wide');
@@ -423,8 +399,9 @@ function barOf(journal, now) {
 }
 async function timelineOf(run) {
   const all = await load('training.json?run=' + run.run), journal = all.journal, nodes = [heading(run)];
+  const rate = all.status.chief.state === 'alive' ? all.status.steps_per_sec : 0;
   const state = element('p', all.status.state + (all.status.step === null ? '' : ', step ' + all.status.step) +
-    (all.status.steps_per_sec && all.status.chief.state === 'alive' ? ', ' + number(all.status.steps_per_sec) + ' steps/s' : ''));
+    (rate ? ', ' + number(rate) + ' steps/s' : ''));
   state.className = all.status.problems.length ? 'bad' : 'good';
   nodes.push(state);
   for (const problem of all.status.problems) nodes.push(element('p', problem, 'bad'));
@@ -487,8 +464,8 @@ async function optionNodes() {
   label.append(box, ' also what is the same');
   const rows = all.options.filter(o => showsAllOptions || o.differs || runs.length === 1);
   const source = runs.map((run, i) => run.name + ': ' + (all.runs[i].source || 'nothing is recorded')).join('; ');
-  const nodes = [label, element('p', 'What the .meta file of the newest checkpoint records (record_option(), versions, ' +
-    'threads, processor, the graph), and the host of the newest start. ' + source, 'dim')];
+  const nodes = [label, element('p', 'What the .meta file of the newest checkpoint records (record_option(), ' +
+    'versions, threads, processor, the graph), and the host of the newest start. ' + source, 'dim')];
   if (rows.length === 0) return [...nodes, element('p', 'Nothing that is recorded differs.')];
   return [...nodes, table(['option', ...runs.map(r => r.name)], rows.map(o => [o.name, ...o.values.map(v =>
     element('td', v === null ? '(not recorded)' : v, v === null ? 'dim' : ''))]))];
