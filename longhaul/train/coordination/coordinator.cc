@@ -221,6 +221,7 @@ void Coordinator::wait_for_stop() const {
 }
 
 bool Coordinator::wait_for_stop_or(const std::function<bool()>& is_due, std::optional<Seconds> timeout) const {
+  const Waiting waiting("its next turn, or a stop");
   std::optional<Seconds> deadline;
   if (timeout) deadline = state_->clock->now() + *timeout;
   while (true) {

@@ -106,6 +106,12 @@ bool save_and_notify(const ServiceContext& context, const SaveTarget& target) {
   return worked;
 }
 
+// False: the training stops. The time that is left is looked at again and again: it may pass before the wait begins.
+bool wait_for_retry(const Coordinator& coord, const SaveAttempts& saves) {
+  const auto is_due = [&] { return saves.time_to_retry() <= Seconds{0}; };
+  return !coord.wait_for_stop_or(is_due, saves.time_to_retry());  // wait: the pause after a failed save
+}
+
 }  // namespace
 
 int64_t read_global_step(Session& session, const Output& global_step) {
@@ -210,8 +216,7 @@ void TimerCheckpointService::run_loop() {
   if (std::exchange(is_saved_, false)) return cadence_.attempted(clock.now(), /*worked=*/true);
   const Seconds next = clock.now() + cadence_.interval().value();
   while (!save()) {
-    const Seconds pause = context_->saves->time_to_retry();
-    if (clock.now() + pause >= next || coord().wait_for_stop(pause)) return;  // wait: the pause after a failed save
+    if (clock.now() + context_->saves->time_to_retry() >= next || !wait_for_retry(coord(), *context_->saves)) return;
   }
 }
 
@@ -247,13 +252,11 @@ bool TimerCheckpointService::save() {
 void RequestedSaveService::run_loop() {
   const SaveAttempts& saves = *context_->saves;
   is_wanted_ |= take_request();
-  const Seconds left = saves.time_to_retry();
   if (!is_wanted_) {
     // wait: a request and a stop end it
     coord().wait_for_stop_or([this] { return has_request(); });
-  } else if (left > Seconds{0}) {
-    // wait: the pause after a failed save
-    coord().wait_for_stop_or([&] { return saves.time_to_retry() <= Seconds{0}; }, left);
+  } else if (saves.time_to_retry() > Seconds{0}) {
+    wait_for_retry(coord(), saves);
   } else {
     is_wanted_ = !save_checkpoint(*context_);
   }
