@@ -6,6 +6,7 @@
 
 namespace longhaul {
 
+class ModelReset;
 class ModelWatching;
 class ProgramSteps;
 class SnapshotKeeping;
@@ -32,6 +33,7 @@ struct SessionCapabilities {
   // Of sessions on servers:
   TaskSnapshots* task_snapshots = nullptr;      // session/task_snapshots.h
   ModelWatching* model_watching = nullptr;      // session/model_watch.h
+  ModelReset* model_reset = nullptr;            // session/model_reset.h
   StepFates* step_fates = nullptr;              // session/step_fates.h
   StepReading* step_reading = nullptr;          // session/step_reading.h
   StopNoticing* stop_noticing = nullptr;        // session/stop_notice.h

@@ -153,9 +153,6 @@ TEST_F(MonitoredDivergenceTest, WhatCannotGoBackIsRefused) {
   options.chief.keep_journal = true;
   options.failures.divergence.margin_steps = -1;
   EXPECT_THROW(run(3, good), InvalidArgumentError);
-  options.failures.divergence.margin_steps = 1;
-  options.master = "grpc://host:2222";
-  EXPECT_THROW(run(3, good), UnimplementedError);
 }
 
 TEST_F(MonitoredDivergenceTest, ASecondSessionOnTheGraphIsRefusedAndAnOldHookIsNotUsed) {

@@ -202,6 +202,7 @@ SessionCapabilities ClusterSession::capabilities() {
           .snapshot_keeping = this,
           .task_snapshots = this,
           .model_watching = this,
+          .model_reset = this,
           .step_fates = this,
           .step_reading = this,
           .stop_noticing = this,
@@ -272,6 +273,14 @@ std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks
 
 std::unique_ptr<ModelWatch> ClusterSession::watch_model(std::function<void()> changed) {
   return std::make_unique<TaskChanges>(state_->tasks, std::move(changed));
+}
+
+void ClusterSession::reset_model(Seconds at_most) {
+  SessionTasks& tasks = *state_->tasks;
+  tasks.cancellation().check();
+  std::vector<std::string> called;
+  for (const std::string& task : tasks.used()) called.push_back(tasks.called(task));
+  reset_tasks(state_->transport, called, {}, {.deadline = state_->transport.clock().now() + at_most});
 }
 
 StepFate ClusterSession::find_fate(int64_t step, Seconds at_most) {

@@ -9,6 +9,7 @@
 #include "longhaul/cluster/master/cluster_run.h"
 #include "longhaul/cluster/master/open_runs.h"
 #include "longhaul/cluster/master/value_stream.h"
+#include "longhaul/session/model_reset.h"
 #include "longhaul/session/model_watch.h"
 #include "longhaul/session/newest_step.h"
 #include "longhaul/session/session.h"
@@ -60,6 +61,7 @@ class ClusterSession : public Session,
                        SnapshotKeeping,
                        TaskSnapshots,
                        ModelWatching,
+                       ModelReset,
                        StepFates,
                        StepReading,
                        StopNoticing,
@@ -148,6 +150,7 @@ class ClusterSession : public Session,
   std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path, LookFor purpose) override;
   uint64_t most_in_flight() const override { return state_->streaming.in_flight; }
   std::unique_ptr<ModelWatch> watch_model(std::function<void()> changed) override;
+  void reset_model(Seconds at_most) override;
   StepFate find_fate(int64_t step, Seconds at_most) override;
   std::optional<ReadStep> newest_step() const override;
   std::shared_ptr<const void> notice_stops(std::function<void(const StopNotice&)> noticed) override;

@@ -118,8 +118,8 @@ TEST_F(TransportTest, ADeadCallerIsNoticedAtOnce) {
 TEST_F(TransportTest, ALineCutInOneDirectionIsNoticed) {
   network_.cut(kPs, kWorker);
   const Seconds began = now();
-  EXPECT_THAT(error_of<UnavailableError>([&] { call("Park"); }), HasSubstr("for 3.5 s"));
-  EXPECT_NEAR((now() - began).count(), 3.5, 0.01);
+  EXPECT_THAT(error_of<UnavailableError>([&] { call("Park"); }), HasSubstr("for 3.4 s"));
+  EXPECT_NEAR((now() - began).count(), 3.4, 0.01);
   EXPECT_EQ(gone_, 1);
   expect_nothing_left();
 }

@@ -103,7 +103,7 @@ struct TransportLimits {
   Seconds death{0.1};   // until a call notices that the peer's process has ended
   // For the answer of a peer that is asked whether it lives. One that is stopped or stalled for less than this loses
   // nothing.
-  Seconds lost_line{2.5};
+  Seconds lost_line{2.4};
 
   // The longest time until a call notices that the line is cut, in one direction or both.
   Seconds longest_cut() const { return lost_line + kAskAfter; }

@@ -17,7 +17,7 @@ namespace proto {
 class ServerDef;
 }
 
-inline constexpr Seconds kDefaultLostLine{2.5};
+inline constexpr Seconds kDefaultLostLine{2.4};
 
 // How a task serves its cluster.
 struct ServerOptions {

@@ -251,11 +251,11 @@ TEST(GrpcSettings, TheLimitOfASilentLineIsKept) {
   const TransportLimits limits;
   for (const auto& settings : {caller_settings(limits, {}), server_settings(limits, {})}) {
     EXPECT_EQ(value_of(settings, "grpc.keepalive_time_ms"), 1000);
-    EXPECT_EQ(value_of(settings, "grpc.keepalive_timeout_ms"), 2500);
+    EXPECT_EQ(value_of(settings, "grpc.keepalive_timeout_ms"), 2400);
     EXPECT_EQ(value_of(settings, "grpc.keepalive_permit_without_calls"), 1);
     EXPECT_EQ(value_of(settings, "grpc.max_receive_message_length"), -1);
   }
-  EXPECT_EQ(limits.longest_cut().count(), 3.5) << "of question and answer together";
+  EXPECT_EQ(limits.longest_cut(), Seconds{3.4}) << "of question and answer together: noticed within 3.5 s";
   EXPECT_EQ(value_of(caller_settings(limits, {}), "grpc.enable_retries"), 0);
   EXPECT_EQ(value_of(server_settings(limits, {}), "grpc.so_reuseport"), 0);
 }

@@ -23,6 +23,10 @@ struct DivergenceOptions {
   // Of a Trainer: its loops leave out the steps from the checkpoint's up to the bad one (docs/guide/divergence.md). In
   // other sessions the program's input decides which examples come next.
   bool skip_batches = true;
+  // Checkpoints have the losses of the watch and the number of rollbacks. false: they do not, so a restart begins a new
+  // watch, and the journal and the checkpoints' steps tell which rollbacks came before; needed for a model on servers,
+  // which have no values of the program. A monitored_training_session() with a `master` sets it.
+  bool keep_in_checkpoints = true;
   // Called for each rollback when the model is restored: say, to lower the learning rate. Called again in each restart
   // from a checkpoint that was taken before it, so that it is exact if what it changes is in the checkpoints. In a
   // Trainer it must not run the session: it is within a step.
@@ -49,6 +53,11 @@ class RollBackError : public AbortedError {
  private:
   Rollback rollback_;
 };
+
+// Why a session on servers is refused.
+inline constexpr char kServersKeepNothing[] =
+    "the model is on servers, whose checkpoints have no values of the program: set "
+    "DivergenceOptions::keep_in_checkpoints to false";
 
 bool is_rollback(const std::exception_ptr& error);  // a RollBackError
 

@@ -40,6 +40,7 @@ WayBack::WayBack(DivergenceOptions options)
 WayBack::~WayBack() = default;
 
 void WayBack::keep_in(const Scope& scope) {
+  if (!options_.keep_in_checkpoints) return;
   if (scope.graph().name_taken(kLossesName)) {
     throw AlreadyExistsError(
         "a loss of this graph is watched already, by a session before: a graph has one way back from bad losses. Make "
@@ -81,8 +82,9 @@ void WayBack::keep_in(const Scope& scope) {
   is_kept_ = true;
 }
 
-// A model that begins anew has none behind it.
+// A model that begins anew has none behind it, one that lives on servers all.
 int64_t WayBack::known_rollbacks(const RunJournal* journal, const std::string& restored_from) const {
+  if (journal != nullptr && journal->history().found_model()) return journal->history().rollbacks().count();
   if (journal == nullptr || restored_from.empty()) return 0;
   if (is_kept_) {
     MutexLock lock(kept_->mutex);
@@ -110,6 +112,11 @@ bool WayBack::session_begins(Place place, Session& session, const std::string& r
                                               place_.saver == nullptr
                                                   ? "give the training a directory and a saver"
                                                   : "leave ChiefOptions::keep_journal and ChiefOptions::lock.lock on"));
+  }
+  if (place_.journal->history().found_model() && place_.journal->history().rollbacks().is_under_way()) {
+    throw FailedPreconditionError(
+        "the servers have the model whose loss went bad. A session manager of the program's own needs "
+        "SessionManagerOptions::drops_model to go back from there; or end or reset the servers");
   }
   bad_ = nullptr;
   place_.saver->keep_behind(options_.margin_steps + options_.watch.in_a_row);

@@ -38,13 +38,14 @@ class WayBack {
   WayBack& operator=(const WayBack&) = delete;
 
   // Adds what checkpoints have of it to the graph: "divergence/losses" and "divergence/rollbacks". Before the saver is
-  // made. AlreadyExistsError: another one is in the graph. Without it, each session begins with a new watch, and the
-  // steps in the names of checkpoints tell which rollbacks came before them.
+  // made, and if DivergenceOptions::keep_in_checkpoints. AlreadyExistsError: another one is in the graph. Without it,
+  // each session begins with a new watch, and the steps in the names of checkpoints tell which rollbacks came before
+  // them.
   void keep_in(const Scope& scope);
 
   // The session's model is ready, and was restored from this checkpoint (empty: was not); `step` is its own. Calls
   // on_rollback; nothing may be saved meanwhile. Returns whether it was called. FailedPreconditionError: there is no
-  // journal, or no saver, without which there is no way back.
+  // journal, or no saver, without which there is no way back; or servers still have the model whose loss went bad.
   bool session_begins(Place place, Session& session, const std::string& restored_from, int64_t step);
   // Whether session_begins() has rollbacks to make up for.
   bool has_to_catch_up(const RunJournal* journal, const std::string& restored_from) const;

@@ -22,6 +22,7 @@ void DivergenceHook::begin(Graph& graph) {
   const Output loss = hook_tensor(graph, loss_, "DivergenceHook");
   args_ = step_.args();
   args_.fetches.push_back(loss);
+  if (!options_.divergence.keep_in_checkpoints) return;
   if (graph.finalized()) {
     log_warning(
         "the graph is finalized, so checkpoints do not have what a DivergenceHook has seen: after each restart it "
@@ -35,11 +36,8 @@ void DivergenceHook::begin(Graph& graph) {
 }
 
 void DivergenceHook::after_create_session(Session& session, const Coordinator&) {
-  if (session.capabilities().step_fates != nullptr) {
-    throw UnimplementedError(
-        "a DivergenceHook needs a session of its own process (the target \"\"): on servers, the other workers would go "
-        "on with the bad model. There, a NanTensorHook ends the training");
-  }
+  if (session.capabilities().model_reset != nullptr && options_.divergence.keep_in_checkpoints)
+    throw FailedPreconditionError(kServersKeepNothing);
   const std::shared_ptr<Saver> saver = options_.scaffold->saver();
   way_back_.session_begins({.journal = options_.tenure->journal(),
                             .saver = saver.get(),

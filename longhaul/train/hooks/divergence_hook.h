@@ -35,7 +35,8 @@ class DivergenceHook : public SessionRunHook {
   // NotFoundError, InvalidArgumentError: the graph has no such tensor. FailedPreconditionError: no global step.
   // AlreadyExistsError: the graph has the values of another such hook.
   void begin(Graph& graph) override;
-  // UnimplementedError: the model is on servers. FailedPreconditionError: there is no journal, or no saver.
+  // FailedPreconditionError: there is no journal, or no saver; or the model is on servers, but the hook keeps values in
+  // checkpoints.
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;

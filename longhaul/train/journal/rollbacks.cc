@@ -57,6 +57,7 @@ void Rollbacks::diverged(std::string_view text) {
   if (!rollback) return;
   if (goes_back) remember(*rollback);
   undone_after_ = rollback->restored_step;
+  is_under_way_ = true;
 }
 
 void Rollbacks::refused(const std::string& checkpoint) {
@@ -67,6 +68,7 @@ void Rollbacks::refused(const std::string& checkpoint) {
 
 void Rollbacks::saved(const std::string& checkpoint) {
   if (!undone_after_) std::erase(unfit_, checkpoint);
+  trained();
 }
 
 void Rollbacks::remember(const Rollback& rollback) {

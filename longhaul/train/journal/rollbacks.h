@@ -28,6 +28,8 @@ struct Rollback {
 // and which checkpoints are not to be restored any more.
 //
 //   open --diverged--> undone: all later checkpoints are unfit --recovered--> open: those that were refused are unfit
+//
+// It is under way from `diverged` until the recovered model has trained.
 class Rollbacks {
  public:
   static std::string text_of(const Rollback& rollback, bool ends);
@@ -35,14 +37,18 @@ class Rollbacks {
   void diverged(std::string_view text);  // text_of(); any other text is ignored
   void refused(const std::string& checkpoint);
   void recovered() { undone_after_.reset(); }  // the model was restored or initialised
-  void saved(const std::string& checkpoint);   // another one of that name
-  void remember(const Rollback& rollback);     // the newest; of many, the oldest are forgotten
+  void trained() { is_under_way_ = is_under_way_ && undone_after_.has_value(); }  // a session has made or saved a step
+  void saved(const std::string& checkpoint);                                      // another one of that name
+  void remember(const Rollback& rollback);  // the newest; of many, the oldest are forgotten
   void remember_undone(int64_t step) { undone_after_ = step; }
+  void remember_under_way() { is_under_way_ = true; }
 
   const std::vector<Rollback>& all() const { return all_; }  // oldest first
   int64_t count() const { return all_.empty() ? 0 : all_.back().count; }
   // Until the next recovery: no checkpoint of a later step is fit to be restored.
   const std::optional<int64_t>& undone_after() const { return undone_after_; }
+  // No recovered model has trained since the loss went bad: what servers have is not what the training continues with.
+  bool is_under_way() const { return is_under_way_; }
   const std::vector<std::string>& unfit() const { return unfit_; }
   bool is_unfit(const std::string& checkpoint) const;
   // The first step from `step` on that no rollback leaves out.
@@ -52,6 +58,7 @@ class Rollbacks {
  private:
   std::vector<Rollback> all_;
   std::optional<int64_t> undone_after_;
+  bool is_under_way_ = false;
   std::vector<std::string> unfit_;
 };
 

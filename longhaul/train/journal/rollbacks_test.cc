@@ -124,6 +124,36 @@ TEST_F(DivergedJournalTest, ASaveThatWasUnderWayMakesNoneFit) {
   EXPECT_TRUE(skips(*journal, 905));
 }
 
+// A model on servers lives on meanwhile.
+TEST_F(DivergedJournalTest, ItGoesBackUntilTheRestoredModelTrains) {
+  const auto goes_back = [this] { return on_disk().history.rollbacks().is_under_way(); };
+  {
+    const auto journal = begin();
+    journal->diverged(back_to(800, 910));
+    journal->saved(prefix(905), 905, {});
+    EXPECT_TRUE(journal->history().rollbacks().is_under_way());
+    EXPECT_FALSE(journal->history().found_model());
+  }
+  {
+    const auto journal = begin();
+    journal->found();
+    EXPECT_TRUE(journal->history().found_model());
+    journal->training(911);
+    EXPECT_TRUE(journal->history().rollbacks().is_under_way()) << "it is the bad one that trains";
+    journal->restored(prefix(800), 800);
+    EXPECT_FALSE(journal->history().found_model());
+    EXPECT_TRUE(journal->history().rollbacks().is_under_way());
+  }
+  EXPECT_TRUE(goes_back()) << "the sums have it, too";
+  const auto journal = begin();
+  EXPECT_TRUE(goes_back());
+  journal->restored(prefix(800), 800);
+  journal->training(800);
+  EXPECT_FALSE(journal->history().rollbacks().is_under_way());
+  begin();
+  EXPECT_FALSE(goes_back());
+}
+
 // Also if the state file is newer, since it was written by a save that was under way.
 TEST_F(DivergedJournalTest, AKillBeforeTheRestoreLosesNothing) {
   begin()->diverged(back_to(800, 910));

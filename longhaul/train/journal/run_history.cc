@@ -88,6 +88,7 @@ void RunHistory::apply_to_rollbacks(const RunEvent& event) {
     case RunEvent::Kind::kDiverged: return rollbacks_.diverged(event.text);
     case RunEvent::Kind::kRefused: return rollbacks_.refused(event.text);
     case RunEvent::Kind::kSaved: return rollbacks_.saved(event.text);
+    case RunEvent::Kind::kTraining: return rollbacks_.trained();
     case RunEvent::Kind::kRestored: return rollbacks_.recovered();
     case RunEvent::Kind::kInitialised: rollbacks_ = {}; return;  // another training
     default: return;
@@ -182,7 +183,7 @@ void RunHistory::begin_run() {
   sums_.restored.clear();
   sums_.restored_step.reset();
   sums_.step.reset();
-  is_interrupted_ = counts_steps_ = false;
+  is_interrupted_ = counts_steps_ = found_model_ = false;
   sums_.short_runs.began();
   sums_.has_saved = sums_.stop_requested = false;
 }
@@ -204,6 +205,7 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
   if (sums_.phase == Phase::kTraining) ++sums_.interruptions;
   sums_.phase = phase;
   is_interrupted_ = counts_steps_ = false;
+  found_model_ = event.kind == RunEvent::Kind::kFound;
   if (event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised) redo_uncounted();
   sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
   sums_.restored_step = sums_.step = event.step;

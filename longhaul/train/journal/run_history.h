@@ -108,6 +108,8 @@ class RunHistory {
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
   const std::vector<PastRun>& runs() const { return past_.runs(); }  // the last ones; the newest may be under way
   const Rollbacks& rollbacks() const { return rollbacks_; }
+  // The model of the last session lived on servers: it was neither restored nor initialised.
+  bool found_model() const { return found_model_; }
   // Is redone if the next session restores or initialises the model.
   const Uncounted& uncounted() const { return uncounted_; }
 
@@ -147,6 +149,7 @@ class RunHistory {
   Uncounted uncounted_;
   bool counts_steps_ = false;    // the session's events have told a step
   bool is_interrupted_ = false;  // no steps since then
+  bool found_model_ = false;
 };
 
 // The interval between checkpoints that loses the least time for such a training run (train/journal/save_interval.h).

@@ -18,7 +18,8 @@ using Phase = RunHistory::Phase;
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
 constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kHangs = "hangs",
                            kNothing = "-";
-constexpr std::string_view kRollback = "rollback", kUndone = "undone", kUnfit = "unfit";  // Rollbacks
+constexpr std::string_view kRollback = "rollback", kUndone = "undone", kUnfit = "unfit",
+                           kUnderWay = "goes_back";     // Rollbacks
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -223,6 +224,8 @@ void apply_rollbacks(Words& words, RunHistory& history) {
   const std::string_view kind = words.word();
   if (kind == kUndone) {
     rollbacks.remember_undone(words.count());
+  } else if (kind == kUnderWay) {
+    rollbacks.remember_under_way();
   } else if (kind == kUnfit) {
     rollbacks.refused(words.rest());
   } else {
@@ -238,6 +241,7 @@ std::string format_rollbacks(const Rollbacks& rollbacks) {
   for (const Rollback& rollback : rollbacks.all())
     text += checked(fmt::format("{} {}", kRollback, one_line(rollback.to_text())));
   if (rollbacks.undone_after()) text += checked(fmt::format("{} {}", kUndone, *rollbacks.undone_after()));
+  if (rollbacks.is_under_way()) text += checked(std::string(kUnderWay));
   for (const std::string& checkpoint : rollbacks.unfit())
     text += checked(fmt::format("{} {}", kUnfit, one_line(checkpoint)));
   return text;
@@ -271,7 +275,8 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
     words.word();
     const int64_t run = words.count();
     history.remember_hangs(run, words.count());
-  } else if (words.next() == kRollback || words.next() == kUndone || words.next() == kUnfit) {
+  } else if (words.next() == kRollback || words.next() == kUndone || words.next() == kUnfit ||
+             words.next() == kUnderWay) {
     apply_rollbacks(words, history);
   } else if (words.next() != kKillsOfBefore) {
     parsed.last = parse_event(words);
@@ -338,7 +343,7 @@ std::vector<RunEvent> events_in_run_journal(std::string_view text) {
     Words words = checked_words(line);
     if (words.next() == kSums) return events.clear();
     for (const std::string_view other :
-         {kUncounted, kDeaths, kRun, kHangs, kRollback, kUndone, kUnfit, kKillsOfBefore}) {
+         {kUncounted, kDeaths, kRun, kHangs, kRollback, kUndone, kUnfit, kUnderWay, kKillsOfBefore}) {
       if (words.next() == other) return;
     }
     events.push_back(parse_event(words));

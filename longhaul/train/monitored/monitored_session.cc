@@ -246,7 +246,7 @@ auto MonitoredSession::with_session(const Attempt& attempt) {
     }
     if (!is_rollback(cause)) hook_stop_ |= session.stop_requested();  // else the steps up to it are made again
     replace(cause);
-    is_committed |= current_ && was_committed(lost);
+    if (!is_rollback(cause)) is_committed |= current_ && was_committed(lost);
   }
 }
 

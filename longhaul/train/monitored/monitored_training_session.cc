@@ -86,10 +86,12 @@ class ChiefHooks {
 
  private:
   std::shared_ptr<SessionRunHook> divergence_hook() const {
+    DivergenceOptions divergence = options_.failures.divergence;
+    divergence.keep_in_checkpoints &= options_.master.empty();
     return std::make_shared<DivergenceHook>(
         options_.failures.loss,
         DivergenceHookOptions{
-            .divergence = options_.failures.divergence,
+            .divergence = std::move(divergence),
             .tenure = tenure_,
             .scaffold = scaffold_,
             .search = {.files = options_.files,
@@ -232,11 +234,6 @@ void check_one_of(const char* secs, const char* steps, const TimerInterval& inte
 void check_watched_loss(const MonitoredTrainingSessionOptions& options) {
   if (!options.failures.loss.valid()) return;
   check_divergence(options.failures.divergence);
-  if (!options.master.empty() && options.is_chief) {
-    throw UnimplementedError(
-        "FailureOptions::loss needs a model of this process (master \"\"), but master is " + options.master +
-        ": on servers, the other workers would go on with the bad model. There, a NanTensorHook ends the training");
-  }
   if (!options.is_chief || keeps_journal(options)) return;
   throw InvalidArgumentError(
       "FailureOptions::loss is watched, but there is nothing to go back to: it needs checkpoints (checkpoint_dir), and "

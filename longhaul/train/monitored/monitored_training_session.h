@@ -19,7 +19,7 @@ struct FailureOptions {
   std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
   RestartOptions restart{};               // how often a lost session is replaced, and how soon
   HangOptions hang{};                     // when runs that do not go on are reported, or end the process
-  // The way back from bad losses, for a chief whose model is in its own process: a DivergenceHook watches this tensor,
+  // The way back from bad losses, for the chief, also of a model on servers: a DivergenceHook watches this tensor,
   // and the session is replaced by one that restores the last good checkpoint. Invalid: losses are not watched.
   Output loss{};
   DivergenceOptions divergence{};

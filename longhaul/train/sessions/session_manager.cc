@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/session/model_reset.h"
 #include "longhaul/session/model_watch.h"
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/recovery/recovered_list.h"
@@ -114,6 +115,31 @@ void warn_of_other_model(int64_t step, const std::string& directory, const std::
   }
 }
 
+// Takes a session for it, which the reset ends.
+void drop_model(const std::shared_ptr<Session>& session, const std::string& master,
+                const SessionManagerOptions& options) {
+  constexpr Seconds kLongestReset{10};
+  ModelReset* const servers = session->capabilities().model_reset;
+  const auto stop = heed_stop(master, session, options.coordinator);
+  try {
+    if (servers != nullptr) {
+      if (!options.ready_op.valid()) {
+        throw FailedPreconditionError(
+            "the model on the servers has to go back to a checkpoint, but without a ready_op the other workers would "
+            "not wait for it: leave SupervisorOptions::ready_op, or Scaffold's, at its default");
+      }
+      model_is_there(*session, options.ready_op);  // asks the tasks of its variables
+      log_warning("the loss of the model that the servers have went bad: the model is dropped, on all of them");
+      servers->reset_model(kLongestReset);
+    }
+    if (stop) stop->finish();
+  } catch (...) {
+    close_quietly(*session);
+    throw;
+  }
+  close_quietly(*session);
+}
+
 constexpr Seconds kForever{1e9};
 
 constexpr const char* kNobodyElse =
@@ -167,7 +193,10 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
 }
 
 std::shared_ptr<Session> SessionManager::make_ready(const PrepareOptions& options) {
-  std::shared_ptr<Session> session = make_session(options.master, options.config, options.max_wait_secs);
+  const auto make = [&] { return make_session(options.master, options.config, options.max_wait_secs); };
+  const bool drops = !options.master.empty() && options_.drops_model && options_.drops_model();
+  if (drops) drop_model(make(), options.master, options_);
+  std::shared_ptr<Session> session = make();
   const auto stop = heed_stop(options.master, session, options_.coordinator);
   try {
     if (!take_or_restore(*session, options)) {

@@ -53,6 +53,10 @@ struct SessionManagerOptions {
   // Returns the reason to skip an intact checkpoint of the directory, or nullopt to accept it. A skipped checkpoint is
   // still restored if no other is left. Empty: none is skipped.
   std::function<std::optional<SkipReason>(const std::string& prefix)> skip_reason{};
+  // Whether the model that servers have is dropped instead of continued, because its loss went bad: prepare_session()
+  // then empties the containers of its tasks, which ends the sessions of all that train it, and restores or initialises
+  // the model. Empty: never.
+  std::function<bool()> drops_model{};
 };
 
 struct PrepareOptions {

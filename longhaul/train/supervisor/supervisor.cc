@@ -138,11 +138,6 @@ void begin_way_back(WayBack& way_back, WayBack::Place place, Session& session, c
         "ServiceOptions::divergence needs a global step: call ops::create_global_step(), or set "
         "SupervisorOptions::global_step");
   }
-  if (session.capabilities().step_fates != nullptr) {
-    throw UnimplementedError(
-        "ServiceOptions::divergence needs a session of this process (master \"\"): on servers, the other workers would "
-        "continue with the bad model");
-  }
   way_back.session_begins(std::move(place), session, restored_from, read_global_step(session, global_step));
 }
 
@@ -260,6 +255,8 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
 // Without services nobody looks for the first step.
 std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& options) {
   if (options_.chief.preemption == nullptr) Preemption::warn_of_unused();
+  if (way_back_ && way_back_->options().keep_in_checkpoints && !options.master.empty())
+    throw InvalidArgumentError(kServersKeepNothing);
   const bool goes_on = tenure_.is_kept();
   begin_tenure(tenure_, coord_);
   events_.begin();

@@ -35,8 +35,8 @@ struct ServiceOptions {
   HangOptions hang{};
 
   // The way back if a loss that the program tells (Supervisor::look_at_loss()) is NaN, infinite or far too high: the
-  // next session restores the last good checkpoint. Needs a model of this process (master ""), a logdir, the journal
-  // and a global step. nullopt: nothing watches the loss.
+  // next session restores the last good checkpoint, on servers for all workers. Needs a logdir, the journal and a
+  // global step. nullopt: nothing watches the loss.
   std::optional<DivergenceOptions> divergence{};
 };
 

@@ -110,16 +110,17 @@ TrainingEvents training_events(const SupervisorOptions& options, const Saver* sa
 std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options, const GraphDefaults& defaults,
                                                 const Coordinator& coord, ChiefTenure& tenure) {
   if (options.session_manager != nullptr) return MaybeOwned<SessionManager>(options.session_manager).pointer();
-  return std::make_shared<SessionManager>(SessionManagerOptions{
-      .graph = options.graph,
-      .local_init_op = defaults.local_init_op,
-      .ready_op = defaults.ready_op,
-      .ready_for_local_init_op = defaults.ready_for_local_init_op,
-      .recovery_wait_secs = options.recovery_wait_secs,
-      .local_init_run_options = options.local_init_run_options,
-      .files = options.files,
-      .coordinator = coord,
-      .skip_reason = [&tenure](const std::string& prefix) { return tenure.skip_reason(prefix); }});
+  return std::make_shared<SessionManager>(
+      SessionManagerOptions{.graph = options.graph,
+                            .local_init_op = defaults.local_init_op,
+                            .ready_op = defaults.ready_op,
+                            .ready_for_local_init_op = defaults.ready_for_local_init_op,
+                            .recovery_wait_secs = options.recovery_wait_secs,
+                            .local_init_run_options = options.local_init_run_options,
+                            .files = options.files,
+                            .coordinator = coord,
+                            .skip_reason = [&tenure](const std::string& prefix) { return tenure.skip_reason(prefix); },
+                            .drops_model = [&tenure] { return tenure.goes_back(); }});
 }
 
 }  // namespace longhaul

@@ -169,6 +169,10 @@ std::optional<SkipReason> ChiefTenure::skip_reason(const std::string& prefix) {
   return SkipReason(*why, journal_->is_undone(prefix));
 }
 
+bool ChiefTenure::goes_back() const {
+  return journal_ && journal_->history().rollbacks().is_under_way();
+}
+
 void ChiefTenure::recovered(const std::string& prefix, bool was_there) {
   if (status_) status_->recovered(prefix);
   if (!journal_) return;

@@ -116,6 +116,8 @@ class ChiefTenure {
   // Returns the reason, from the journal, to skip this checkpoint in a restart, or nullopt if there is none. For
   // SessionManagerOptions::skip_reason.
   std::optional<SkipReason> skip_reason(const std::string& prefix);
+  // SessionManagerOptions::drops_model.
+  bool goes_back() const;
   // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised, or
   // `was_there`. Logs what was lost by it: how many steps, as far as the journal knows how far training had come; the
   // time in which more were made, as long as it may have been.
