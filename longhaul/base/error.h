@@ -96,7 +96,8 @@ LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
 // The code and the message of a caught exception: kUnknown for one that is not an Error, kOk for a null pointer.
 Code code_of(const std::exception_ptr& error);
 std::string message_of(const std::exception_ptr& error);
-// Of an error that is not an Error, and of a null pointer: a FailedStep that tells nothing.
+// Error::failed_step() of a caught exception; a default FailedStep for one that is not an Error, and for a null
+// pointer.
 FailedStep failed_step_of(const std::exception_ptr& error);
 
 }  // namespace longhaul

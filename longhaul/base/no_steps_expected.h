@@ -7,10 +7,10 @@
 
 namespace longhaul {
 
-// While it lives, no training of this process is expected to make a step: it evaluates, saves, or waits for something
+// While it exists, no training of this process is expected to make a step: it evaluates, saves, or waits for something
 // that has a bound of its own. What looks for a training that hangs (train/hangs/hang_watch.h) does not count that
-// time. Trainer::validate() and saves of hooks have one; a program that evaluates between two steps for minutes makes
-// one itself:
+// time. Trainer::validate() and saves of hooks create one; a program that evaluates between two steps for minutes
+// creates one itself:
 //
 //   {
 //     const NoStepsExpected evaluating;

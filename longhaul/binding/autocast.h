@@ -2,9 +2,9 @@
 
 namespace longhaul {
 
-// While it lives, this thread runs operations of the CPU in bfloat16 where PyTorch's autocast does: matrix products and
-// convolutions, while losses and normalisations stay in float. Put the forward pass under it, and the loss; backward()
-// follows by itself. The parameters stay float, and so do checkpoints.
+// While it exists, this thread runs operations of the CPU in bfloat16 where PyTorch's autocast does: matrix products
+// and convolutions, while losses and normalisations stay in float. Put the forward pass under it, and the loss;
+// backward() follows by itself. The parameters stay float, and so do checkpoints.
 //
 //   torch::Tensor loss;
 //   {

@@ -44,7 +44,7 @@ class LossScale {
   // InvalidArgumentError: a factor is on the wrong side of 1, the scale is not above 0, or the interval is not.
   explicit LossScale(const LossScaleOptions& options = {});
 
-  at::Tensor scale(const at::Tensor& loss) const;
+  at::Tensor scale(const at::Tensor& loss) const;  // the loss times the scale, in its shape and dtype
 
   // Divides the gradients of the optimizer's parameters by the scale. FailedPreconditionError: that has been done since
   // the last update().

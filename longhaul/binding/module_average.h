@@ -80,9 +80,9 @@ class ModuleAverage {
   bool is_swapped_in_ = false;
 };
 
-// While it lives, the module has the averaged weights. Its tensors get the memory of the average and give it back, so
-// nothing is copied. Checkpoints have the trained weights meanwhile, and a step that is run is refused
-// (FailedPreconditionError): end it before the next step. What changes the module in between changes the average.
+// While it exists, the module's tensors have the memory of the average, so nothing is copied. Checkpoints have the
+// trained weights meanwhile. Destroy it before the next step, which is refused otherwise (FailedPreconditionError).
+// Changes to the module's tensors during this time change the average.
 class [[nodiscard]] AveragedWeights {
  public:
   // FailedPreconditionError: there was no update yet, or the averaged weights are in the module already.

@@ -21,7 +21,7 @@ class OptimizerParamState;
 
 namespace longhaul {
 
-// What checkpoints have of a class of optimizers, without its types. OptimizerKind makes one.
+// Type-erased description of what a checkpoint stores for an optimizer class. OptimizerKind makes one.
 struct OptimizerDescription {
   template <typename Owner>
   struct Number {
@@ -33,15 +33,15 @@ struct OptimizerDescription {
   template <typename Owner>
   struct Tensors {
     std::string name;
-    std::optional<at::ScalarType> dtype;  // nullopt: that of the parameter, or for the optimizer's own, float
-    bool is_list;                         // saved as one tensor with a row for each; else exactly one
+    std::optional<at::ScalarType> dtype;  // nullopt: the parameter's; float for own_tensors
+    bool is_list;                         // saved as one tensor with a row for each; false: exactly one tensor
     std::function<std::vector<at::Tensor>(Owner&)> get;
     std::function<void(Owner&, std::vector<at::Tensor>)> set;
   };
 
   std::string name;
   const std::type_info* type;
-  bool state_is_shared = false;                                 // what is kept is under the first parameter, for all
+  bool state_is_shared = false;                                 // one state, stored under the first parameter
   std::vector<Number<torch::optim::OptimizerOptions>> options;  // of each parameter group
   std::vector<Number<torch::optim::OptimizerParamState>> numbers;
   std::vector<Tensors<torch::optim::OptimizerParamState>> tensors;
@@ -78,7 +78,7 @@ class OptimizerKind {
     description_.fits_state = [](auto& state) { return is_a<State>(&state); };
   }
 
-  // A number of each parameter group: a rate, a decay, a switch. The checkpoint's takes effect, as with Adam's.
+  // A number of each parameter group: a rate, a decay, a switch. A restore overwrites it with the checkpoint's value.
   template <typename T>
   OptimizerKind& option(std::string name, T& (Options::*field)()) {
     return option(std::move(name), [field](Options& options) -> T& { return (options.*field)(); });
@@ -100,8 +100,8 @@ class OptimizerKind {
     return *this;
   }
 
-  // A tensor that is kept for each parameter, of any shape; undefined ones stay so. Its dtype is the parameter's,
-  // unless one is given.
+  // A tensor that is kept for each parameter, of any shape; an undefined one stays undefined. Its dtype is the
+  // parameter's, unless one is given. FailedPreconditionError, at a save: the tensor has another dtype.
   OptimizerKind& tensor(std::string name, at::Tensor& (State::*field)(),
                         std::optional<at::ScalarType> dtype = std::nullopt) {
     return tensor(std::move(name), [field](State& state) -> at::Tensor& { return (state.*field)(); }, dtype);
@@ -113,8 +113,8 @@ class OptimizerKind {
     return *this;
   }
 
-  // A std::vector or std::deque of tensors of one shape that is kept for each parameter, saved as one tensor with a row
-  // for each.
+  // A std::vector or std::deque of tensors that is kept for each parameter, saved as one tensor with a row for each. It
+  // may be empty. If the shapes differ, saves fail with libtorch's error. The dtype is as for tensor().
   template <typename List>
   OptimizerKind& tensors(std::string name, List& (State::*field)(),
                          std::optional<at::ScalarType> dtype = std::nullopt) {
@@ -134,7 +134,7 @@ class OptimizerKind {
     return *this;
   }
 
-  // What the optimizer object has for itself: "Lookahead/own/steps".
+  // State of the optimizer object itself: "Lookahead/own/steps". A tensor is as for tensor(), but float by default.
   template <std::invocable<Optimizer&> Field>
   OptimizerKind& own_number(std::string name, Field field) {
     description_.own_numbers.push_back(number_of<torch::optim::Optimizer, Optimizer>(std::move(name), field));

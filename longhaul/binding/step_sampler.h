@@ -38,7 +38,7 @@ struct StepSamplerOptions {
 //     }
 //   });
 //
-// A pass may end early; libtorch then wants a new loader for the next one. The loader must keep the order
+// A pass may end early; libtorch then needs a new loader for the next one. The loader must keep the order
 // (DataLoaderOptions::enforce_ordering, its default). The size of its batches, and the number of examples, stay the
 // same from run to run. `batches_made` is called in the thread that begins a pass. The sampler draws no random numbers
 // that others could draw.

@@ -64,8 +64,8 @@ class Optimizer;
 //
 // If a program forgets to bind something, or changes state between steps in a way that a restart does not repeat, the
 // library detects this by comparing counters before and after each step, and logs it once, with the remedy
-// (docs/guide/restarts.md, "What a restart cannot know"). It cannot detect the program's own state outside the module:
-// bind that (TorchTrainingOptions::state, TorchTrainingOptions::kept).
+// (docs/guide/restarts.md). It cannot detect the program's own state outside the module: bind that
+// (TorchTrainingOptions::state, TorchTrainingOptions::kept).
 //
 // Initialising keeps the program's own initial values. Once the step function has run, these values are gone, so a
 // later session that finds no checkpoint is refused (FailedPreconditionError).

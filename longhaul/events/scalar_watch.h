@@ -19,7 +19,7 @@ using ScalarWatch = std::function<void(std::string_view tag, double value, int64
 [[nodiscard]] std::shared_ptr<const ScalarWatch> watch_scalars(std::string directory, ScalarWatch watch);
 
 // For FileWriter. Costs the read of an atomic if nothing is watched. The second form reads a serialised summary without
-// its images, sounds and histograms; one that cannot be read tells nothing.
+// its images, audio and histograms; one that cannot be read is ignored.
 void tell_scalar_watches(const std::string& directory, std::string_view tag, double value, int64_t step);
 void tell_scalar_watches(const std::string& directory, std::string_view serialized_summary, int64_t step);
 void tell_scalar_watches(const std::string& directory, const proto::Summary& summary, int64_t step);

@@ -8,7 +8,7 @@
 #include "longhaul/proto/summary.pb.h"
 #include "longhaul/tensor/tensor.h"
 
-// Functions that make summaries. A summary has values for one tag or, with images and sounds, for several. TensorBoard
+// Functions that make summaries. A summary has values for one tag or, with images and audio, for several. TensorBoard
 // shows each kind in a plugin:
 //
 //   scalar "scalars", histogram "histograms", image "images", audio "audio", text "text"; tensor: as its metadata says.
@@ -39,10 +39,9 @@ proto::Summary histogram_summary(std::string_view tag, const Tensor& values);
 proto::Summary image_summary(std::string_view tag, const Tensor& images, int64_t max_outputs = 3,
                              std::span<const uint8_t> bad_color = kBadColor);
 
-// The first `max_outputs` sounds of a batch of floats from -1 to 1, [sounds, frames, channels] or [sounds, frames], as
-// WAV (media/wav.h); tags as for images, with "audio". `sample_rate`: frames per second.
-// Refused: another rank or dtype; a sample rate that is not above 0; anything that encode_wav() refuses; max_outputs
-// below 1.
+// The first `max_outputs` clips of a batch of audio, floats from -1 to 1, [clips, frames, channels] or [clips, frames],
+// as WAV (media/wav.h); tags as for images, with "audio". `sample_rate`: frames per second. Refused: another rank or
+// dtype; a sample rate that is not above 0; anything that encode_wav() refuses; max_outputs below 1.
 proto::Summary audio_summary(std::string_view tag, const Tensor& sounds, float sample_rate, int64_t max_outputs = 3);
 
 // Text, which TensorBoard renders as Markdown: a single string, or a vector or matrix of strings as a table. Refused:

@@ -25,9 +25,9 @@ class WriterProgress {
   void begin_to(std::string operation, size_t events);
   void rest();
 
-  // Waits for the thread until is_done() is true, which a notification of `changed` tells. False: it hangs, or half of
-  // the time until the deadline is over; the other half is for what follows. A second is always given, even if the
-  // deadline is over, because a disk that works needs less.
+  // Waits for the thread until is_done() is true, which `changed` notifies. False: it hangs, or half of the time until
+  // the deadline is over; the other half is for what follows. A second is always given, even if the deadline is over,
+  // because a disk that works needs less.
   bool wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex, const Deadline* deadline = nullptr)
       REQUIRES(mutex);
 

@@ -18,7 +18,7 @@ struct SlurmOptions {
   static constexpr int kOtherTasks = -1;  // of one job: all tasks that the others leave
 };
 
-// The cluster of this Slurm step, and the own task in it. Without SLURM_PROCID, a process that trains alone.
+// The cluster of this Slurm step, and this process's task in it. Without SLURM_PROCID, a process that trains alone.
 //
 //   // srun --nodes=3 --ntasks=5 ./train
 //   const LaunchedTask task = task_from_slurm({.jobs = {{"chief", 1}, {"ps", 2}, {"worker", 2}}});

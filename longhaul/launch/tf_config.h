@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// The cluster and the own task as TF_CONFIG has them, which Kubernetes operators and cloud services set:
+// The cluster and this process's task as TF_CONFIG has them, which Kubernetes operators and cloud services set:
 //
 //     {"cluster": {"chief": ["chief0:2222"], "ps": ["ps0:2222"], "worker": ["worker0:2222", "worker1:2222"]},
 //      "task": {"type": "worker", "index": 1}}

@@ -35,8 +35,8 @@ Output histogram(const Scope& scope, std::string_view name, const Output& values
 Output image(const Scope& scope, std::string_view name, const Output& images, int64_t max_outputs = 3,
              const SummaryOptions& options = {});
 
-// Sounds of floats, [sounds, frames, channels] or [sounds, frames]; tags "<tag>/audio/0", ..., or "<tag>/audio".
-// `sample_rate`: a float, frames per second.
+// Audio of floats from -1 to 1, [clips, frames, channels] or [clips, frames]; tags "<tag>/audio/0", ..., or
+// "<tag>/audio". `sample_rate`: a float, frames per second.
 Output audio(const Scope& scope, std::string_view name, const Output& sounds, const Output& sample_rate,
              int64_t max_outputs = 3, const SummaryOptions& options = {});
 Output audio(const Scope& scope, std::string_view name, const Output& sounds, float sample_rate,

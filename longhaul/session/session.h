@@ -190,7 +190,7 @@ class Session : public std::enable_shared_from_this<Session> {
   virtual void close_before(const Deadline* deadline);
 
   // The devices on which the session's operations may run. In a cluster without those of tasks that do not answer
-  // within 2 s: a warning names each. UnimplementedError: this kind of session cannot tell.
+  // within 2 s: a warning names each. UnimplementedError: this kind of session does not know them.
   virtual std::vector<DeviceAttributes> list_devices();
 
   // Empties these containers of the target, without names all of them: variables become uninitialised, and queues,

@@ -33,7 +33,7 @@ class Curves {
  private:
   struct Curve {
     std::vector<CurvePoint> points;
-    int64_t every = 1;  // of so many points one is kept
+    int64_t every = 1;  // one of this many points is kept
     int64_t since = 0;  // points since the last one that was kept
     CurvePoint newest;
   };

@@ -6,8 +6,9 @@
 
 namespace longhaul {
 
-// What `longhaul resume-check` tells the program that it runs, in environment variables: LONGHAUL_RESUME_CHECK_DIR and
-// LONGHAUL_RESUME_CHECK_STOP_STEP. So a program whose source names its directory is checked as it is, in another one.
+// What `longhaul resume-check` passes to the program that it runs, in environment variables: LONGHAUL_RESUME_CHECK_DIR
+// and LONGHAUL_RESUME_CHECK_STOP_STEP. So a program whose source names its directory is checked as it is, in another
+// one.
 class CheckedRun {
  public:
   static std::optional<CheckedRun> of_environment();  // nullopt: this process is in no check

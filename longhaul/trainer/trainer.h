@@ -37,8 +37,8 @@ concept ModuleHolder = requires(const T& holder) {
   { holder.ptr() } -> std::convertible_to<std::shared_ptr<torch::nn::Module>>;
 };
 
-// A module as programs have it: one of their classes, a holder, or a shared pointer. The module outlives what is made
-// of it.
+// A module as programs have it: one of their classes, a holder, or a shared pointer. The module must outlive the
+// objects created from it.
 class ModuleArgument {
  public:
   ModuleArgument(torch::nn::Module& module) : module_(std::shared_ptr<torch::nn::Module>(), &module) {}
@@ -56,13 +56,13 @@ class ModuleArgument {
   const std::shared_ptr<torch::nn::Module>& pointer() const { return module_; }
 
  private:
-  std::shared_ptr<torch::nn::Module> module_;  // it owns one that is on the stack no more than a reference does
+  std::shared_ptr<torch::nn::Module> module_;  // non-owning if constructed from a reference
 };
 
-// When validations without a gain end the training run (Trainer::validate()).
+// When validations without improvement end the training run (Trainer::validate()).
 struct EarlyStopping {
-  int patience = 0;      // after so many in a row; 0: never
-  double min_delta = 0;  // a gain is better than the best so far by more than this
+  int patience = 0;      // after this many in a row; 0: never
+  double min_delta = 0;  // an improvement is better than the best so far by more than this
 };
 
 struct TrainerOptions {
@@ -72,7 +72,7 @@ struct TrainerOptions {
   BestOptions best{};                   // also keeps the checkpoints with the best metrics of Trainer::validate()
   EarlyStopping early_stopping{};       // by the same metrics, and BestOptions::mode
   // The way back if what is logged as "loss" is NaN, infinite or far too high: run() restores the last good checkpoint
-  // and calls the body again, as a restart does. Reads the loss of each step. nullopt: such losses are only told.
+  // and calls the body again, as a restart does. Reads the loss of each step. nullopt: such losses are only reported.
   std::optional<DivergenceOptions> divergence{};
   // Schedulers, generators, state tensors and other values of the program that checkpoints have.
   TorchTrainingOptions training{};
@@ -82,7 +82,7 @@ struct TrainerOptions {
   std::function<void(SupervisorOptions&)> supervisor{};
 };
 
-// A module of several, with the names under which checkpoints have them, for programs that train more than one:
+// One of several modules, with its name in checkpoints, for programs that train more than one:
 //
 //   Trainer trainer("runs/gan", {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic});
 struct NamedModule {
@@ -108,15 +108,15 @@ struct NamedModule {
 //   });
 //
 // A program that is started again calls run() as the first time. Its loops then continue where the checkpoint was
-// taken: steps() at its step, epochs() at its epoch, batches() behind the batches that were taken. The code around the
+// taken: steps() at its step, epochs() at its epoch, batches() after the batches that were taken. The code around the
 // loops runs again, so it must prepare the same things: the same module, the same data. Whatever code inside the loops
 // changes belongs to the next step that ends, and a checkpoint has either all of it or nothing: a scheduler that steps
 // at the end of an epoch has stepped exactly once after any number of restarts. For this, snapshots are taken only at
 // the ends of steps, on the thread that makes them.
 //
-// Exact, bit for bit, are: the module, its optimizers, what TrainerOptions::training names, libtorch's default CPU
-// generator, and the order of a torch::data loader that draws it from that generator when an epoch begins. Not kept are
-// the program's own variables: keep() those that steps depend on.
+// The following are restored bit for bit: the module, its optimizers, what TrainerOptions::training names, libtorch's
+// default CPU generator, and the order of a torch::data loader that draws it from that generator when an epoch begins.
+// The program's own variables are not kept: keep() those that steps depend on.
 //
 // One thread at a time may call, and the thread that calls run() makes the steps. Any thread may call request_stop().
 // The modules, optimizers and what the options name must outlive it.
@@ -136,7 +136,7 @@ class Trainer {
 
   // Restores or initialises the model, calls `body`, saves the last checkpoint. Returns the status with which the
   // program should exit: 0, the run has finished; 75, a signal stopped it, start it again (Preemption); 1, an error,
-  // which the log has, and error(). A stop ends the loops by an exception that run() catches, so that the code behind
+  // which the log has, and error(). A stop ends the loops by an exception that run() catches, so that the code after
   // them runs only when they are complete.
   [[nodiscard]] int run(const std::function<void()>& body);
   // The same for a single loop: `step(number)` makes one step and returns its loss.
@@ -148,15 +148,17 @@ class Trainer {
       for (const int64_t number : this->steps(steps)) log("loss", step(number));
     });
   }
-  // The error with which the last run() has ended; null: it has ended without one.
+  // The error with which the last run() ended; null: it ended without one.
   std::exception_ptr error() const { return error_; }
 
   // The steps from the restored one to `last`: one iteration makes one. The run is `last` steps long in all, however
-  // often it was started. A `break` ends the loop for good; if the iteration had changed the module, it counts.
+  // often it was started; none is left if `last` is 0 or negative. A `break` ends the loop for good; if the iteration
+  // had changed the module, it counts. FailedPreconditionError, when the loop begins: outside run(), on another thread,
+  // or inside another loop of the Trainer. This holds for epochs() as well.
   StepRange steps(int64_t last);
 
-  // Epochs, and inside each the batches of any loader with begin() and end(), or the numbers from 0 to `count`. One
-  // batch is one step.
+  // The epochs from the restored one to `last`, and inside each the batches of any loader with begin() and end(), or
+  // the numbers from 0 to `count` - 1. One batch is one step. No epoch is left if `last` is 0 or negative.
   //
   //   for (int64_t epoch : trainer.epochs(10)) {
   //     for (auto& batch : trainer.batches(*loader)) train(batch);
@@ -166,7 +168,8 @@ class Trainer {
   //
   // A restart takes the batches of the current epoch again and leaves out the first ones, which takes as long as
   // loading them. `break` in the batches begins the next epoch; in the epochs it ends the loop for good. An epoch
-  // without batches() that changes the module is one step, and a warning says so.
+  // without batches() that changes the module is one step, and a warning says so. FailedPreconditionError: batches()
+  // outside an epoch, or inside the batches of another call.
   EpochRange epochs(int64_t last);
   template <typename Loader>
     requires(!std::integral<std::remove_cvref_t<Loader>>)
@@ -198,22 +201,29 @@ class Trainer {
 
   int64_t step() const;  // the number of steps made; 0 outside run()
 
-  // A scalar for TensorBoard, and for the line of progress; "loss" is the step's loss. Its step is step().
+  // Logs a scalar of the current step, step(), for TensorBoard and for the line of progress; "loss" is the step's loss.
+  // Call it in run(), on its thread. The tensor has one element, in any shape. It is not copied, and its value is read
+  // when a summary or a line of progress is due (that of "loss" in each step with TrainerOptions::divergence), so do
+  // not change it in place. InvalidArgumentError: the tensor is undefined, or does not have exactly one element.
   void log(std::string_view name, const at::Tensor& value);
   void log(std::string_view name, double value);
 
   // Evaluates without changing the training: `evaluate` runs without gradients, with the module in eval() mode, and
   // afterwards the mode and the default generator are as before. The result, a metric such as a loss, is logged as
-  // `name`, decides which checkpoints are the best (TrainerOptions::best) and when to stop early. Call it at the end of
-  // an epoch, before schedulers step, or in a step. For an hour it is no hang (HangOptions); a program that evaluates
-  // longer has a NoStepsExpected. Returns the metric.
+  // `name`, decides which checkpoints are the best (TrainerOptions::best) and when to stop early. Call it in run(), at
+  // the end of an epoch before schedulers step, or in a step. Up to an hour does not count as a hang (HangOptions); for
+  // longer evaluations, create a NoStepsExpected. Returns the metric; a NaN is never an improvement. If `evaluate`
+  // throws, the mode and the generator are put back, nothing is logged or counted, and the exception is passed on. A
+  // checkpoint that cannot be written is a warning.
   double validate(const std::function<double()>& evaluate, std::string_view name = "validation");
-  // Until then.
+  // The best metric so far, and its step.
   double best_metric() const;  // NaN: none
   int64_t best_step() const;   // -1: none
 
-  // Calls `action` between two steps, after every n-th one. There it may do what a step cannot: save, run the session.
-  // What it changes in the module is not repeated by a restart. InvalidArgumentError: n < 1.
+  // Calls `action` between two steps, after each step whose number is a multiple of n, on the thread of run(). There it
+  // may do what a step cannot: save, run the session. What it changes in the module is not repeated by a restart. Its
+  // exceptions end the run. Call it before run(): run() may call its body twice (TrainerOptions::divergence), and an
+  // action that the body adds is then called twice. InvalidArgumentError: n < 1.
   void after_every(int64_t n, std::function<void()> action);
 
   // Publishes the weights during run() for other threads: those with which it begins, and new ones after every n-th

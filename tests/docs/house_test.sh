@@ -20,7 +20,8 @@ done
 long='in a sentence that is too long for a line of a hundred and twenty columns, which the page continues below'
 sed -i "s/^# has.$/# has, $long./" "$tree/longhaul/io/CMakeLists.txt"
 page=$tree/docs/architecture.md
-printf 'Before.\n\n<!-- house -->\nold\n<!-- end of house -->\n\nAfter.\n' >"$page"
+printf '%s\n' Before. '' '<!-- house -->' old '<!-- end of house -->' '' Between. '' '<!-- picture -->' old \
+  '<!-- end of picture -->' '' After. >"$page"
 
 fails() {
   echo "FAILED: $*"
@@ -41,6 +42,22 @@ Before.
 
 <!-- house -->
 
+Each folder, its contents, and what it uses (and what these use):
+
+- `longhaul/base`: What base has. Uses nothing.
+- `longhaul/io`: What io has, in a sentence that is too long for a line of a hundred and twenty columns, which the page
+  continues below. Uses base.
+- `longhaul/train`: What train has. Uses its rooms.
+- `longhaul/train/saving`: What train/saving has. Uses io.
+- `longhaul/train/hooks`: What train/hooks has. Uses train/saving.
+- `longhaul/runtime`: What runtime has. Uses train.
+
+<!-- end of house -->
+
+Between.
+
+<!-- picture -->
+
 ```mermaid
 flowchart TD
   longhaul_base[base]
@@ -56,17 +73,7 @@ flowchart TD
   longhaul_runtime --> longhaul_train
 ```
 
-Each folder, its contents, and what it uses (and what these use):
-
-- `longhaul/base`: What base has. Uses nothing.
-- `longhaul/io`: What io has, in a sentence that is too long for a line of a hundred and twenty columns, which the page
-  continues below. Uses base.
-- `longhaul/train`: What train has. Uses its rooms.
-- `longhaul/train/saving`: What train/saving has. Uses io.
-- `longhaul/train/hooks`: What train/hooks has. Uses train/saving.
-- `longhaul/runtime`: What runtime has. Uses train.
-
-<!-- end of house -->
+<!-- end of picture -->
 
 After.
 PAGE
@@ -79,4 +86,7 @@ rejects "an arrow that changed" "run scripts/draw-house"
 bash "$tree/scripts/draw-house"
 echo 'longhaul_layer(io)' >"$tree/longhaul/io/CMakeLists.txt"
 rejects "a folder that says nothing" "longhaul/io/CMakeLists.txt does not begin with a comment"
+printf '# What base\n# has.\n' >"$tree/longhaul/io/CMakeLists.txt"
+sed -i '/<!-- end of picture -->/d' "$page"
+rejects "a page without the picture's end" "lacks the marks"
 echo "the house is drawn as it should be"

@@ -18,7 +18,7 @@ enum class MetricMode { kMin, kMax };
 // Which checkpoints are kept for their metric.
 struct BestOptions {
   int top_k = 0;                       // the number of these, in addition to the newest; 0: none
-  MetricMode mode = MetricMode::kMin;  // kMax: for an accuracy, say
+  MetricMode mode = MetricMode::kMin;  // kMax: for an accuracy, for example
 };
 
 struct Retention {
@@ -51,9 +51,9 @@ class CheckpointList {
   // listed, holds the newest one of a smaller step instead.
   void hold(const std::string& prefix);
 
-  // From now on, the newest checkpoint that is at least so many steps before the one added last stays listed too, even
-  // in addition to the number to keep; and so does the one after it (without it, the oldest one), which will take its
-  // place. Skipped ones (those before one of a smaller step in the list) do not count.
+  // From now on, the newest checkpoint that is at least this many steps before the one added last stays listed too,
+  // even in addition to the number to keep; and so does the one after it (without it, the oldest one), which will take
+  // its place. Skipped ones (those before one of a smaller step in the list) do not count.
   void keep_behind(int64_t steps) { behind_ = steps; }
 
   std::vector<std::string> prefixes() const;

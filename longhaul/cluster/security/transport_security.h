@@ -41,15 +41,15 @@ void check_security(const TransportSecurity& security, Clock& clock = Clock::rea
 // "/job:worker/replica:0/task:1", names the files in it. InvalidArgumentError: it is no address.
 void check_listen_address(const std::string& address, const TransportSecurity& security, const std::string& task = "");
 
-// PermissionDeniedError: a call to that address would tell the token to whoever listens on the network: it is not on
-// loopback, there is no TLS, and nobody has said `insecure`.
+// PermissionDeniedError: a call to that address would show the token to anyone who listens on the network: the address
+// is not on loopback, there is no TLS, and `insecure` is not set.
 void check_token_may_go_to(const std::string& address, const TransportSecurity& security);
 
 // Whether only this machine can reach that host. Names are not looked up: none but "localhost" is.
 bool is_loopback_host(const std::string& host);
 
-// "worker-1": what the files of a task's certificate and key are called, with ".crt" and ".key" behind; of another text
-// than a task's name, "JOB-INDEX".
+// "worker-1": the names of a task's certificate and key files without ".crt" and ".key". For a text that is not a
+// task's name: "JOB-INDEX".
 std::string certificate_stem(const std::string& task);
 inline constexpr char kAuthorityFile[] = "ca.crt", kTokenFileName[] = "token";
 

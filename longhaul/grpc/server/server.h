@@ -42,8 +42,8 @@ struct ServerOptions {
   // signal otherwise. The chief's session must be a Supervisor's managed_session() or a MonitoredSession, and use the
   // server.
   bool stop_with_chief = false;
-  // How long whoever is at the other end of a connection may leave unanswered whether it lives, which it is asked after
-  // a second without a byte. Then the line counts as cut, and the sessions that use it are lost; a shorter pause of a
+  // How long the peer of a connection may take to answer whether it is alive, which it is asked after a second without
+  // a byte. After this time the connection counts as lost, and so do the sessions that use it; a shorter pause of a
   // process or of the network loses nothing. 0.1 s to an hour. Both ends ask: the shorter time decides, so give all
   // tasks the same.
   Seconds lost_line = kDefaultLostLine;
@@ -84,9 +84,9 @@ class Server {
   // Answers from now on. May be called again. FailedPreconditionError "Server has stopped."
   void start();
 
-  // Waits until it is stopped, or the chief has ended its training (stop_with_chief). While it waits, SIGINT,
-  // SIGTERM, SIGHUP and SIGUSR1 stop it, unless the program has its own StopSignals or Preemption. Chiefs that use it
-  // are told, so that they save the model: the server continues until their sessions and all others have ended, or two
+  // Waits until it is stopped, or the chief has ended its training (stop_with_chief). While it waits, SIGINT, SIGTERM,
+  // SIGHUP and SIGUSR1 stop it, unless the program has its own StopSignals or Preemption. Chiefs that use it are
+  // notified, so that they save the model: the server continues until their sessions and all others have ended, or two
   // thirds of the time of ServerOptions::stop_grace are over; a second signal ends the process.
   // FailedPreconditionError: it was not started.
   void join();

@@ -19,7 +19,8 @@ void frame_record(char* record, size_t payload_bytes);
 // Appends the payload as a record.
 void append_record(std::string& out, std::string_view payload);
 
-// Writes records to a borrowed file, whose owner must flush and close it. One thread at a time may call.
+// Writes records to a borrowed file, whose owner must flush and close it. write() throws what WritableFile::append()
+// throws; part of the record may then be in the file. One thread at a time may call.
 class RecordWriter {
  public:
   explicit RecordWriter(WritableFile& file) : file_(file) {}
@@ -42,14 +43,15 @@ class RecordReader {
     kTruncated,  // the file ends within a record
   };
 
-  // `name` is for messages.
+  // `name` is for messages. `offset`: the byte at which a record begins, 0 or an earlier offset().
   RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
 
-  // On kRecord, `payload` is that of the record, valid until the next call. DataLossError "<name>: corrupted record at
-  // <offset>": a checksum is wrong. After this or a failed read, the reader stays at the same record.
+  // On kRecord, `payload` is that of the record, valid until the next call; otherwise it is unchanged. Throws what
+  // ReadableFile::read() throws. DataLossError "<name>: corrupted record at <offset>": a checksum is wrong. After this
+  // or a failed read, the reader stays at the same record.
   Result next(std::string_view& payload);
 
-  // Where the next record begins.
+  // The byte at which the next record begins.
   uint64_t offset() const { return offset_; }
 
  private:

@@ -17,7 +17,7 @@ struct MirrorOptions {
   std::string directory{};  // on another disk, or a mounted bucket; empty: there is no mirror
   // The retention there, independent of the logdir's.
   int max_to_keep = 5;                           // 0: all
-  double keep_checkpoint_every_n_hours = 10000;  // of the others, one is kept per so many hours; 0: none
+  double keep_checkpoint_every_n_hours = 10000;  // of the others, one is kept per this many hours; 0: none
   double max_bytes_per_second = 0;               // when writing a copy, and when reading it back; 0: unlimited
   Seconds end_timeout{60};                       // how long the end of a run waits for the last copy
   Seconds start_timeout{60};                     // how long a start waits for the list of checkpoints

@@ -30,6 +30,7 @@ class NanTensorHook : public SessionRunHook {
   const SessionRunArgs* before_run(SessionRunContext& context) override;
 
   // NanLossDuringTrainingError "NaN loss during training", with the loss's name, its value and the step.
+  // InvalidArgumentError: the loss does not have exactly one element, or its dtype is not real.
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
 
  private:

@@ -24,7 +24,7 @@ struct PastRun {
   double began = 0, until = 0;  // seconds since 1970; `until`: its last sign of life
   End end = End::kOpen;
   std::optional<int64_t> from_step{};  // at which it began: restored or initialised
-  std::optional<int64_t> last_step{};  // the highest that it has told
+  std::optional<int64_t> last_step{};  // the highest that it has reported
   std::optional<int64_t> saved_step{};
   int64_t saves = 0;
   int64_t lost_sessions = 0;  // interruptions that it survived

@@ -57,15 +57,14 @@ struct MonitoredSessionOptions {
 // is made after a pause, and the call is repeated from its beginning. Anything that the program did between two calls
 // is not undone. Any other error is thrown.
 //
-// On servers a run whose session is lost may have been committed all the same. That run is not made again: what it
-// fetches is computed from the model as it is now, if that writes nothing and takes no input. Its other values are lost
-// with the session: they are undefined tensors, and an error from using one says so. If nobody can tell whether a run
-// was committed, it is made again, and the log says so. (In run_step_fn() this holds for
-// StepContext::run_with_hooks().)
+// On servers a run whose session is lost may nevertheless have been committed. It is not repeated: its fetches are
+// recomputed from the current model if that has no side effects and consumes no input. The other results are undefined
+// tensors, and an error from using one says so. If nobody can tell whether a run was committed, it is repeated, and the
+// log says so. (In run_step_fn() this holds for StepContext::run_with_hooks().)
 //
-// If a DivergenceHook finds the loss of a run bad, the session is replaced as well, by one that restores the last good
-// checkpoint. That run is not repeated: it returns what it has computed, and the next one is made by the restored
-// model. (A step function is called again.)
+// If a DivergenceHook detects a bad loss, the session is also replaced, by one that restores the last good checkpoint.
+// The run is not repeated: it returns what it has computed, and the next run uses the restored model. (A step function
+// is called again.)
 //
 // One thread at a time may call, but never from within a hook or a step function: these get what they need as
 // arguments. Other threads use the Session that is passed to hooks.
@@ -82,18 +81,19 @@ class MonitoredSession {
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
   // Calls `body`, then closes. If the body throws OutOfRangeError (the end of the input) or StopIteration, it has ended
-  // well. Any other error from it is thrown at the end, and the hooks' end() is not called. One error is an exception:
-  // that of a run which was refused because a hook had requested a stop. The hooks' end() is then called, so that what
+  // well. Any other error from it is thrown at the end, and the hooks' end() is not called. This does not apply to the
+  // error of a run that was refused because a hook had requested a stop: then the hooks' end() is called, so that what
   // was trained before is saved. A thread's error takes precedence over the body's. FailedPreconditionError: the body
   // has closed the session ("Session is already closed").
   void monitor(const std::function<void()>& body);
 
-  // Session::run() with the hooks. Throws what the run and the hooks throw; the message of a hook's error names the
-  // hook and the call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
-  // requested. ..."); a hook and the caller, or two hooks, feed the same tensor ("Same tensor is fed"); the session is
-  // closed. StopIteration: there is no session, because a stop was requested before the first one, or a replacement,
-  // was made. DirectoryLostError: the tenure's directory belongs to another chief now. If the session is lost in a run
-  // in which a hook requests a stop, the run is repeated, and no further run is made.
+  // Session::run() with the hooks. `metadata` receives the records that the options of the caller or of a hook request;
+  // null: they are dropped. Throws what the run and the hooks throw; the message of a hook's error names the hook and
+  // the call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop requested.
+  // ..."); a hook and the caller, or two hooks, feed the same tensor ("Same tensor is fed"); the session is closed.
+  // StopIteration: there is no session, because a stop was requested before the first one, or a replacement, was made.
+  // DirectoryLostError: the tenure's directory belongs to another chief now. If the session is lost in a run in which a
+  // hook requests a stop, the run is repeated, and no further run is made.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},

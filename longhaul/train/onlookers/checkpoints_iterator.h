@@ -104,8 +104,8 @@ class CheckpointsIterator {
 // again, so that is no end; nor is a directory that does not exist yet. Then a warning says who is missing, and the
 // wait ends after chief_timeout. ended_by() says which end it was.
 //
-// While it waits, the system tells of changes in the directory (DirectoryWatch); it also looks every ten seconds, since
-// network file systems do not tell, and a killed chief does not either.
+// While it waits, the system reports changes in the directory (DirectoryWatch). It also looks every ten seconds,
+// because network file systems do not report changes, and a killed chief makes none.
 CheckpointsIterator checkpoints_iterator(const std::string& directory, CheckpointsIteratorOptions options = {});
 
 }  // namespace longhaul

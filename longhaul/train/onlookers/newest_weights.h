@@ -107,7 +107,7 @@ class WeightsPublisher {
 
   // Publishes from this session, whose model is ready, until end(), the destructor, or the next begin().
   // InvalidArgumentError: every_n_steps is negative; there are no variables; the graph has no global step.
-  // UnimplementedError: the session cannot tell of its steps; every_n_steps = 0 does not need that.
+  // UnimplementedError: the session does not report its steps (StepWatching), which every_n_steps = 0 does not need.
   void begin(Session& session);
 
   // Takes no more snapshots, after the one that is due. To be called while the session is open, and not within a step

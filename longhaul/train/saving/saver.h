@@ -185,7 +185,7 @@ class Saver {
   void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
   // Keeps those of these checkpoints that are managed until a checkpoint of a later step is saved.
   void hold_checkpoints(const std::vector<std::string>& prefixes) { managed_.hold(prefixes); }
-  // From now on, the newest checkpoint that is at least so many steps before the last one is kept, too, even if
+  // From now on, the newest checkpoint that is at least this many steps before the last one is kept, too, even if
   // max_to_keep is reached: one that the training can go back to if its last steps turn out bad
   // (train/divergence/way_back.h).
   void keep_behind(int64_t steps) { managed_.keep_behind(steps); }

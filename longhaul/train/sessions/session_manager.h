@@ -40,10 +40,11 @@ struct SessionManagerOptions {
   Graph* graph = nullptr;  // nullptr: the default graph
   OpList local_init_op{};  // run in every session, also in restored ones: local variables, tables
   // 1-D string tensors with the names of the variables that are not initialised yet. The model is ready when the first
-  // is empty, and ready for local_init_op when the second is empty. Invalid: always ready.
+  // is empty, and ready for local_init_op when the second is empty. A default-constructed (invalid) Output: always
+  // ready.
   Output ready_op{};
   Output ready_for_local_init_op{};
-  // During a wait, the longest time between two checks of the model. On servers, a change of the model ends it at once.
+  // During a wait, the longest time between two checks of the model. On servers, a change of the model ends the wait.
   Seconds recovery_wait_secs{30};
   RunOptions local_init_run_options{};
   FileSystem* files = &FileSystem::real();
@@ -70,7 +71,7 @@ struct PrepareOptions {
   const Deadline* deadline = nullptr;  // ends the search of the mirror; nullptr: none
   std::string checkpoint_basename{};   // only checkpoints of this name count; empty: all do
   RecoveryOptions recovery{};
-  bool wait_for_checkpoint = false;                      // if there is none yet
+  bool wait_for_checkpoint = false;                      // wait if the directory has no checkpoint yet
   std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: forever
   SessionOptions config{};
   Feeds init_feed_dict{};
@@ -91,7 +92,7 @@ struct RecoveredSession {
 // Logs a warning if it initialises a model that could not be made ready from a checkpoint of its saver
 // (missing_variables.h).
 //
-// On servers, max_wait_secs is also how long a session waits for a task that it needs and that is not there
+// On servers, max_wait_secs is also how long a session waits for a required task that has not started
 // (SessionOptions::task_wait), unless that option is set: tasks may be started in any order, an hour apart. The log
 // names the missing tasks every 10 s. AbortedError, UnavailableError: the session was lost before its model was ready;
 // make another.

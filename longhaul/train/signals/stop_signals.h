@@ -20,7 +20,7 @@ namespace longhaul {
 // "SIGTERM"; a real-time signal is "signal 34".
 std::string signal_name(int signal);
 
-// "SIGTERM: " and the consequence, for the log. Also tells the reader what a second signal does.
+// "SIGTERM: " and the consequence, for the log. It also says what a second signal does.
 std::string signal_notice(int signal, std::string_view consequence);
 
 // Whether SIGTERM would end this process by its default action, while no StopSignals or Preemption exists that could

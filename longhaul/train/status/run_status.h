@@ -36,7 +36,7 @@ struct RunStatusOptions {
   Clock* clock = &Clock::real();
 };
 
-// How a training run stands, told by those who make it and asked by those who watch it. Telling takes a lock that
+// How a training run stands, updated by those who make it and read by those who watch it. An update takes a lock that
 // nobody holds for longer than a copy of some numbers takes. Any thread may call.
 //
 //   preparing --trains--> training --prepares, ends--> ...
@@ -83,7 +83,7 @@ class RunStatus {
 
   const RunStatusOptions options_;
   const double began_;
-  // What others tell while they do something else: threads that outlive a stop share these.
+  // What others update while they do something else: threads that outlive a stop share these.
   const std::shared_ptr<Curves> curves_ = std::make_shared<Curves>();
   const std::shared_ptr<SeenSaves> seen_ = std::make_shared<SeenSaves>();
   std::atomic<bool> save_wanted_{false};

@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// What a step that is read now and then tells of the speed. One thread at a time.
+// The speed of a training, from a step that is read now and then. One thread at a time.
 class StepLooks {
  public:
   // The step now. `wall_time`: in seconds since 1970.

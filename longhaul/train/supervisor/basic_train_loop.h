@@ -15,8 +15,8 @@ struct TrainLoopOptions {
 // Calls `train_step` in a managed session of the supervisor, over and over until a stop is requested. If the session is
 // lost (is_lost_session()), it waits, makes a new session, which recovers from the last checkpoint, and continues. A
 // stop requested during the wait ends the loop. A stop requested earlier, after the loss but while the lost session is
-// still being closed, looks like that session's own stop and may be forgotten. A caller whose request must not be lost
-// therefore repeats it, like StopSignals.
+// still being closed, cannot be told from that session's own stop and may be lost. A caller whose request must not be
+// lost therefore repeats it, or uses StopSignals.
 //
 //   basic_train_loop(sv, [&](Session& session) { session.run(train_op); });
 //
