@@ -158,7 +158,7 @@ void StartedProgram::kill_group_of_ended() {
     if (ended == pid_ && WIFEXITED(status)) end_ = {.status = WEXITSTATUS(status)};
     if (ended == pid_ && WIFSIGNALED(status)) end_ = {.signal = WTERMSIG(status)};
     const timespec moment{0, 2'000'000};
-    if (ended == 0) nanosleep(&moment, nullptr);  // wait: killed processes end by themselves
+    if (ended == 0) nanosleep(&moment, nullptr);  // wait: polls: killed processes end by themselves
   }
   if (!end_) end_ = {.signal = SIGKILL};
 }

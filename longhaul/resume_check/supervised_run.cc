@@ -94,7 +94,7 @@ void SupervisedRun::observe(const std::function<bool()>& is_reached) {
     if (now() >= deadline_) {
       fail(fmt::format("not over after {:.3g} s (--timeout sets the limit)", options_.time_limit.count()));
     }
-    // wait: for its end, which is notified; new checkpoints are not, so that it looks for them
+    // wait: polls: its end is notified, but new checkpoints would need a second thread, and it forks
     end_ = program_->wait_until(std::min(now() + kLook, deadline_));
   }
   for (const FoundCheckpoint& checkpoint : watch_.look()) note(checkpoint);

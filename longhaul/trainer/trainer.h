@@ -222,8 +222,8 @@ class Trainer {
 
   // Calls `action` between two steps, after each step whose number is a multiple of n, on the thread of run(). There it
   // may do what a step cannot: save, run the session. What it changes in the module is not repeated by a restart. Its
-  // exceptions end the run. Call it before run(): run() may call its body twice (TrainerOptions::divergence), and an
-  // action that the body adds is then called twice. InvalidArgumentError: n < 1.
+  // exceptions end the run. One that is added during run() is forgotten when the body ends: run() may call its body
+  // again (TrainerOptions::divergence), which then adds it again. InvalidArgumentError: n < 1.
   void after_every(int64_t n, std::function<void()> action);
 
   // Publishes the weights during run() for other threads: those with which it begins, and new ones after every n-th

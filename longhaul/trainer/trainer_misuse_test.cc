@@ -123,6 +123,22 @@ TEST_F(TrainerMisuseTest, AnActionMayAddAnother) {
   EXPECT_EQ(added.size(), 60u) << "20 after the second step, 40 after the third";
 }
 
+TEST_F(TrainerMisuseTest, AnActionOfTheBodyEndsWithIt) {
+  Program program(fresh("run"));
+  std::vector<std::string> called;
+  program.trainer->after_every(1, [&] { called.push_back("before"); });
+  const auto run_to = [&](int64_t last) {
+    return program.trainer->run([&] {
+      const std::string name = "body to " + std::to_string(last);
+      program.trainer->after_every(1, [&called, &name] { called.push_back(name); });
+      for ([[maybe_unused]] const int64_t step : program.trainer->steps(last)) program.step();
+    });
+  };
+  EXPECT_EQ(run_to(1), 0);
+  EXPECT_EQ(run_to(2), 0);
+  EXPECT_THAT(called, ElementsAre("before", "body to 1", "before", "body to 2"));
+}
+
 TEST_F(TrainerMisuseTest, NumbersThatWouldEndTheTrainingAreRefused) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(Program(fresh("run"), {.summary_steps = -1}), InvalidArgumentError);

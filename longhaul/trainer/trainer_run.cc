@@ -112,10 +112,12 @@ void TrainerRun::supervise(const std::function<void()>& body) {
 void TrainerRun::in_session(Session& session, const Publishers& publishers, const std::function<void()>& body) {
   session_ = &session;
   supervisor_.session_begins();
-  metric_.reset();  // of a step that a rollback has undone
-  const std::shared_ptr<void> at_end(nullptr, [this](void*) {
+  metric_.reset();                                                       // of a step that a rollback has undone
+  const auto of_program = static_cast<std::ptrdiff_t>(actions_.size());  // the others may refer to what the body has
+  const std::shared_ptr<void> at_end(nullptr, [this, of_program](void*) {
     session_ = nullptr;
     progress_.reset();
+    actions_.erase(actions_.begin() + of_program, actions_.end());
   });
   loops_.begin_run(session, !supervisor_->restored_from().empty());
   log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step(), guard_.is_on());
