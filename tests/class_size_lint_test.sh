@@ -300,6 +300,11 @@ bash "$lint" "$tree" || failed "25 are allowed"
 members 26 a.cc
 said=$(bash "$lint" "$tree") && failed "26 are too many"
 [[ $said == "longhaul/base/a.cc:2: Thing has 26 private and protected members"* ]] || failed "said '$said'"
+mkdir "$tree"/{benchmarks,tests}
+mv "$tree/longhaul/base/a.cc" "$tree/benchmarks"
+bash "$lint" "$tree" >/dev/null && failed "26 are too many in a benchmark"
+mv "$tree/benchmarks/a.cc" "$tree/tests"
+bash "$lint" "$tree" || failed "tests/ is left out"
 for name in a_test.cc a_fixture.h a_fixture.cc; do
   members 26 $name
   bash "$lint" "$tree" || failed "$name is a test's"

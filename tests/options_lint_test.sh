@@ -73,6 +73,17 @@ for handle in 'Limit* limit = nullptr;' 'std::shared_ptr<Limit> limit{};'; do
 done
 three 'Clock* clock = nullptr;' 'std::shared_ptr<Clock> clock{};' 'Clock clock{};'
 accepts "the world, an exception with a reason"
+three 'Seconds timeout{1};' 'Seconds timeout{1};' 'Seconds timeout{1};'
+accepts "an exception in as many structs as it names"
+printf '%s\n' 'struct DOptions {' '  Seconds timeout{1};' '};' >>"$tree/longhaul/base/a.h"
+rejects "an exception in one more" '`timeout` is declared in AOptions BOptions COptions DOptions'
+for head in 'class AOptions {' 'class AOptions : public Base {' 'struct AOptions : Base {' \
+  'struct AOptions final : Base {'; do
+  header "$head" '  int a = 0;' '};'
+  rejects "$head" "options are a struct without a base: $head"
+done
+header 'class AOptions;' 'struct BOptions;' 'struct BOptions final {' '  int a = 0;' '};'
+accepts "declarations of options"
 three 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};'
 accepts "an exception with a reason"
 

@@ -4,17 +4,25 @@
 # that could notify it, has no such reason: it waits for the notification (base/mutex.h, Coordinator::notify()). All
 # reasons: grep -rn '// wait:' longhaul. Tests and fixtures may wait as they like.
 #
+# Where nothing can notify, the reason is `// wait: polls: REASON`, and the list "Only these are polled" of
+# docs/threads.md names the file, by its path below longhaul/.
+#
 # A loop that spins is a wait, too: one without a body whose condition does nothing but look, and one that looks at an
 # atomic in its condition or as the first thing of an endless loop; so is what makes the processor pause. A loop that
-# repeats compare_exchange waits for nobody.
+# repeats compare_exchange waits for nobody. A loop that a clock ends is one, too, unless there is a wait in it.
 #
 # Not found, since they have no time of their own: Coordinator::wait_for_stop() without an argument, std::future and
 # joins.
 set -euo pipefail
 cd "$1"
 
-find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_fixture.*' ! -path 'longhaul/testing/*' \
-  -print | LC_ALL=C sort |
+sources() {
+  find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_fixture.*' \
+    ! -path 'longhaul/testing/*' -print | LC_ALL=C sort
+}
+
+status=0
+sources |
   xargs awk '
     BEGIN {
       # By name, wherever it is called.
@@ -76,6 +84,16 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_f
       gsub(/(done|ready|stopped|ended|finished|closed|empty|size|count|get|getpid)\(/, " ", condition)
       return condition !~ /[A-Za-z0-9_]\(/
     }
+    # Whether a clock ends the loop whose condition is in this line, and no line of its body waits.
+    function runs_by_clock(line, i,    indent, step) {
+      if (line !~ /while \(.*now\(\) < /) return 0
+      match(line, /[^ ]/)
+      indent = substr(line, 1, RSTART - 1)
+      step = line ~ /\} while/ ? -1 : 1
+      if (step == 1 && line !~ /\{$/) return line !~ waits && code_after(i) !~ waits
+      while ((i += step) >= 1 && i <= count && lines[i] !~ ("^" indent "[^ ]")) if (code_of(lines[i]) ~ waits) return 0
+      return 1
+    }
     function spins(line, i,    body) {
       if (line ~ /(while \((true|1)\)|for \(;;\)) \{$/) return code_after(i) ~ ("if \\(.*" look)
       if (line ~ /^ *for \(.*;.*;.*\{?$/ && line ~ ("^[^;]*;[^;]*" look "[^;]*;")) return 1
@@ -92,7 +110,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_f
         return
       }
       line = code_of(lines[i])
-      is_wait = (line ~ waits && line !~ declaration) || spins(line, i)
+      is_wait = (line ~ waits && line !~ declaration) || spins(line, i) || runs_by_clock(line, i)
       has_reason = lines[i] ~ /\/\/ wait: ./
       if (is_wait && !has_reason && !reason) complain(i, "a wait without a reason (// wait: ...)", lines[i])
       if (!is_wait && has_reason) complain(i, "a reason without a wait", lines[i])
@@ -112,4 +130,18 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_f
     END {
       check_file()
       exit failed
-    }'
+    }' || status=1
+
+polled() {
+  sources | xargs grep -l '// wait: polls: .' | sed 's,^longhaul/,,'
+}
+# Those of the list, which ends where the next rule begins.
+told() {
+  awk '/^- / { on = 0 } /Only these are polled:$/ { on = 1 } on' docs/threads.md |
+    grep -oE '`[a-z_/]+\.(cc|h)`' | tr -d '`' | LC_ALL=C sort -u
+}
+diff <(told) <(polled) || {
+  echo 'docs/threads.md: "Only these are polled" (<) does not name the files with a "// wait: polls:" (>)'
+  status=1
+}
+exit $status

@@ -3,6 +3,14 @@
 # reason.
 . "$1/tests/lint_fixture.sh"
 
+# threads [PATH]: the page says that this file polls.
+mkdir "$tree/docs"
+threads() {
+  printf '%s\n' '- **Waits.** Only these are polled:' "  - others (${1:+\`$1\`})" '- **Calls** (`io/call.cc`)' \
+    >"$tree/docs/threads.md"
+}
+threads
+
 # put PATH LINES: the tree is that one file.
 put() {
   rm -rf "$tree/longhaul"
@@ -77,6 +85,32 @@ rejects longhaul/io/file.cc '  // wait: the timeout\n\n  lock();' 'reason withou
 rejects longhaul/io/file.cc '  lock();  // wait: the timeout' 'reason without a wait'
 rejects longhaul/io/file.cc '    : LooperThread(coord, Seconds{0.1}, {}, "lh-file") {}'
 accepts longhaul/io/file.cc '    : LooperThread(coord, Seconds{60}, {}, "lh-file") {}  // wait: a report each minute'
+
+
+# A loop that a clock ends.
+for loop in 'do {\n    look();\n  } while (Clock::real().now() < end);' \
+  'while (!done_ && clock.now() < end) {\n    look();\n  }' 'while (clock_.now() < end) look();' \
+  'while (clock_.now() < end)\n    look();' \
+  'while (clock.now() < end) {\n    look();\n  }\n  // wait: after it\n  usleep(1);'; do
+  rejects longhaul/io/file.cc "  usleep(1);  // wait: before it\n  $loop"
+done
+for loop in 'while (!done_ && clock.now() < end) clock.wait_until(changed_, mutex_, end);  // wait: the end' \
+  'while (clock.now() < end) {\n    look();\n    usleep(1);  // wait: a moment\n  }' \
+  'do {\n    look();\n  } while (clock.now() < end);  // wait: for a moment' \
+  'do {\n    usleep(1);  // wait: a moment\n  } while (clock.now() < end);'; do
+  accepts longhaul/io/file.cc "  $loop"
+done
+
+# What polls, and what the page says of it.
+put longhaul/io/file.cc '  usleep(1);  // wait: polls: the disk'
+complains "a poll that the page does not name"
+[[ $said == *'> io/file.cc'*'does not name the files'* ]] || failed "said '$said'"
+threads io/file.cc
+passes "a poll that the page names"
+put longhaul/io/file.cc '  usleep(1);  // wait: for the disk'
+complains "a poll of the page that is none"
+[[ $said == *'< io/file.cc'*'does not name the files'* ]] || failed "said '$said'"
+threads
 
 # What only has such a name.
 accepts longhaul/io/file.h '  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override;'

@@ -33,7 +33,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<TaskResources> task);
   ~DirectSession() override;
 
-  SessionCapabilities capabilities() override;  // all
+  SessionCapabilities capabilities() override;  // all but those of sessions on servers
   void close() override { close_before(nullptr); }
   void close_before(const Deadline* deadline) override;
   std::vector<DeviceAttributes> list_devices() override;

@@ -119,7 +119,7 @@ bool keeps_blocking(int64_t thread, int signal) {
   const Seconds end = Clock::real().now() + kMoment;
   do {
     if (!blocks(thread, signal)) return false;
-  } while (Clock::real().now() < end);
+  } while (Clock::real().now() < end);  // wait: polls: the kernel does not tell when a thread no longer blocks a signal
   return true;
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # headers.sh ROOT: the list of docs/headers.md, - `<HEADER>` (`COMPONENT`): contents, and cmake/public_headers.txt have
-# the same headers with the same components, 40 at most, and what the pages and the programs for users include of ours
-# is among them.
+# the same headers with the same components, 40 at most; what the pages and the programs for users include of ours is
+# among them; and the page says how many internal headers are installed, because the public ones include them.
 set -euo pipefail
 export LC_ALL=C
+internal_headers=$(realpath "$(dirname "$0")")/internal_headers.cmake
 cd "$1"
 page=docs/headers.md list=cmake/public_headers.txt
 status=0
@@ -25,6 +26,12 @@ while read -r header _; do
     status=1
   fi
 done <<<"$listed"
+
+count=$(cmake -P "$internal_headers" 2>&1)
+if ! grep -qE "(^| )$count of them are installed" $page; then
+  echo "$page: does not say that $count internal headers are installed: let public ones include less, or write it there"
+  status=1
+fi
 
 # Pages name headers in <>; programs include them in <> or "".
 public=$(cut -d' ' -f1 <<<"$listed")

@@ -2,7 +2,8 @@
 # headers_test.sh SOURCE_DIR: shows that headers.sh accepts pages and programs that use the public headers, and refuses
 # each way to be out of step with their list.
 set -euo pipefail
-headers=$1/tests/docs/headers.sh
+source=$1
+headers=$source/tests/docs/headers.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
@@ -11,11 +12,16 @@ put() {
   rm -rf "${tree:?}"/*
   mkdir -p "$tree"/{cmake,docs/guide,examples,longhaul/io,longhaul/proto,tests/consumer,tests/subproject,tests/docs}
   printf '# HEADER COMPONENT\nlonghaul/io.h io\nlonghaul/proto/event.pb.h proto\n' >"$tree/cmake/public_headers.txt"
-  touch "$tree"/longhaul/{io.h,io/file.h,proto/event.proto}
+  cp "$source/cmake/LonghaulHeaders.cmake" "$tree/cmake"
+  echo '#include "longhaul/io/file.h"' >"$tree/longhaul/io.h"
+  echo 'import "longhaul/proto/summary.proto";' >"$tree/longhaul/proto/event.proto"
+  touch "$tree"/longhaul/{io/file.h,io/other.h,proto/summary.proto}
   cat >"$tree/docs/headers.md" <<'PAGE'
 - `<longhaul/proto/event.pb.h>` (`proto`): events
 - `<longhaul/io.h>` (`io`): files, in lines that
   are continued
+
+The others are internal, but 2 of them are installed.
 PAGE
   echo '#include <longhaul/io.h>' | tee "$tree/docs/guide/files.md" >"$tree/README.md"
   echo '#include "longhaul/io.h"' | tee "$tree/examples/files.cc" >"$tree/tests/consumer/files.cc"
@@ -42,6 +48,9 @@ rejects 'docs/guide/files.md:1: longhaul/io/file.h is not a public header' docs/
 rejects 'examples/files.cc:1: longhaul/io/file.h is not a public header' examples/files.cc 's,io.h,io/file.h,'
 rejects 'tests/consumer/files.cc:1: longhaul/io/file.h is not a public header' tests/consumer/files.cc \
   's,io.h,io/file.h,'
+rejects 'does not say that 3 internal headers are installed' longhaul/io.h '$a #include "longhaul/io/other.h"'
+rejects 'does not say that 1 internal headers are installed' longhaul/io.h d
+rejects 'does not say that 2 internal headers are installed' docs/headers.md 's/2 of them/12 of them/'
 
 put
 for i in {1..39}; do

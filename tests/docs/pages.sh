@@ -2,8 +2,9 @@
 # pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why it
 # is not; the main() of an example catches exceptions; the files that they link to or name are there, and the headings
 # and symbols that a link names in them; where they run a test program with a filter, each pattern of it is that of a
-# test; docs/guide.md links to each page of the guide; README's table has each folder of longhaul/; each glossary has at
-# most 40 terms, sorted, each once; every line ends at column 120, also in tables and code.
+# test; docs/guide.md links to each page of the guide; README's table has each folder of longhaul/, and
+# docs/architecture.md each folder of these; the tour of the code has 20 stops; each glossary has 10 to 40 terms,
+# docs/glossary.md 20 at least, sorted, each once; every line ends at column 120, also in tables and code.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
@@ -39,6 +40,11 @@ check_paths() {
       status=1
     fi
   done
+}
+
+# Lines "NUMBER:PATH": `train/hooks/x.h` is a file of longhaul/, unless it begins with another folder of the root.
+below_longhaul() {
+  sed -E '/:(longhaul|docs|scripts|tests|tools|examples|benchmarks|cmake)\//! s,:,:longhaul/,'
 }
 
 # anchors_of PAGE: what a link writes after the # for each of its headings.
@@ -201,11 +207,30 @@ check_folders() {
   status=1
 }
 
+# Lines "longhaul/LAYER/NAME", from the items - `longhaul/LAYER/NAME`: ... and - `longhaul/LAYER`: `NAME/` (...); ...
+folders_of_architecture() {
+  awk '
+    !/^  / { layer = "" }
+    match($0, /^- `longhaul\/[a-z_\/]+`: /) {
+      layer = substr($0, 4, RLENGTH - 6)
+      if (layer ~ /\/.*\//) print layer
+    }
+    layer != "" {
+      n = split($0 " ", part, /`/)
+      for (i = 3; i <= n; i++) if (part[i] ~ /^ (\(|$)/ && sub(/\/$/, "", part[i - 1])) print layer "/" part[i - 1]
+    }' docs/architecture.md | LC_ALL=C sort
+}
+
+check_architecture() {
+  diff <(folders_of_architecture) <(find longhaul -mindepth 2 -maxdepth 2 -type d | LC_ALL=C sort) && return
+  echo "docs/architecture.md: its folders of the layers (<) are not those there are (>)"
+  status=1
+}
+
 # The stops of the tour are numbered from 1 to 20, and each names its file.
 check_tour() {
   local tour=docs/code_tour.md stops
-  [ -e "$tour" ] || return 0
-  stops=$(sed -nE 's/^([0-9]+)\. \[`[^`]+`\]\(.*/\1/p' "$tour")
+  stops=$(sed -nE 's/^([0-9]+)\. \[`[^`]+`\]\(.*/\1/p' "$tour") || true
   [ "$stops" != "$(seq 20)" ] || return 0
   echo "$tour: its stops are" $stops "instead of 1 to 20"
   status=1
@@ -213,12 +238,14 @@ check_tour() {
 
 # A glossary that is too long is read by nobody. "checkpoint, intact" follows "checkpoint".
 check_glossaries() {
-  local page terms
+  local page terms count least
   for page in docs/glossary*.md; do
-    [ -e "$page" ] || continue
     terms=$(sed -nE 's/^- \*\*([^*]+)\*\*: .*/\1/p' "$page" | tr '[:upper:]' '[:lower:]' | sed 's/,/\t/')
-    if [ -z "$terms" ] || [ "$(wc -l <<<"$terms")" -gt 40 ]; then
-      echo "$page: its terms are $(grep -c . <<<"$terms" || true) instead of 1 to 40"
+    count=$(grep -c . <<<"$terms" || true)
+    least=10
+    [ "$page" != docs/glossary.md ] || least=20
+    if [ "$count" -lt "$least" ] || [ "$count" -gt 40 ]; then
+      echo "$page: its terms are $count instead of $least to 40"
       status=1
     fi
     LC_ALL=C sort -c -u <<<"$terms" 2>/dev/null || {
@@ -235,9 +262,11 @@ for page in "${pages[@]}"; do
   check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
   check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' \
     "$page" | tr -d '`')
+  check_paths "$page" . < <(grep -noE '`[a-z0-9_]+/[a-z0-9_/]+\.(h|cc|proto)`' "$page" | tr -d '`' | below_longhaul)
 done
 check_guide
 check_folders
+check_architecture
 check_tour
 check_glossaries
 exit $status

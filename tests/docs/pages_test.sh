@@ -9,7 +9,7 @@ trap 'rm -rf "$tree"' EXIT
 # put: the good tree.
 put() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/{docs/guide,longhaul/base,longhaul/io}
+  mkdir -p "$tree"/{docs/guide,longhaul/base/{clocks,logs},longhaul/io/files}
   cat >"$tree/README.md" <<'PAGE'
 # Title
 
@@ -35,7 +35,18 @@ PAGE
   echo '# A page' >"$tree/docs/guide/page.md"
   { echo '# The tour'; printf '%s. [`Plan`](../longhaul/base/plan.h): x\n' {1..20}; } >"$tree/docs/code_tour.md"
   printf -- '- **%s**: x\n' a a{01..37} 'b, good' b-c >"$tree/docs/glossary.md"
-  echo '- **z**: x' >"$tree/docs/glossary_clusters.md"
+  printf -- '- **%s**: x\n' z{01..20} >"$tree/docs/glossary_clusters.md"
+  cat >"$tree/docs/architecture.md" <<'PAGE'
+- `longhaul/base`: Errors. Uses nothing.
+- `longhaul/io/files`: Files (by their names), as `base/plan.h` says. Uses base.
+
+Two layers have folders that are not targets:
+
+- `longhaul/base`: `clocks/` (the time); `logs/`
+  (the log).
+
+The folder `none/` (of nothing) is not there.
+PAGE
   cat >"$tree/longhaul/base/plan.h" <<'CODE'
 class Other;
 // A plan.
@@ -97,6 +108,10 @@ rejects "instead of 1 to 20" docs/code_tour.md '/^7\. /d'
 rejects "instead of 1 to 20" docs/code_tour.md '/^20\. /d'
 rejects "instead of 1 to 20" docs/code_tour.md '$a 21. [`Plan`](../longhaul/base/plan.h): x'
 rejects "instead of 1 to 20" docs/code_tour.md 's/^7\. .*/7. Nothing./'
+put
+rm "$tree/docs/code_tour.md"
+said=$(bash "$pages" "$tree" 2>/dev/null) && { echo "FAILED: it accepts a missing tour"; exit 1; }
+[[ $said == *"docs/code_tour.md: its stops are"* ]] || { echo "FAILED: a missing tour: said '$said'"; exit 1; }
 for tests in "'Plan\*'" "'Plan.IsOne:A/Many.Is\*'" "'Once.\*:-Once.Not'" "'\*IsMany\*'"; do
   put
   sed -i "s,^# A page,& \`base_test --gtest_filter=$tests\`," "$tree/docs/guide/page.md"
@@ -117,8 +132,15 @@ rejects "docs/guide.md: does not link to docs/guide/page.md" docs/guide.md 's/gu
 rejects "> longhaul/io" README.md 's/, `io\/`//'
 rejects "> longhaul/base" README.md '/^\| `longhaul\/base/d'
 rejects "< longhaul/none" README.md 's/, `io\/`/&, `none\/`/'
+rejects "< longhaul/base/none" docs/architecture.md 's,`logs/`,`none/`,'
+rejects "> longhaul/base/logs" docs/architecture.md 's,`logs/`,& and,'
+rejects "> longhaul/io/files" docs/architecture.md '/^- `longhaul.io/d'
+rejects "docs/architecture.md:2: longhaul/io/plan.h is not there" docs/architecture.md 's,base/plan.h,io/plan.h,'
+rejects "docs/architecture.md:2: tests/plan.cc is not there" docs/architecture.md 's,base/plan.h,tests/plan.cc,'
 rejects "docs/glossary.md: its terms are 41 instead of" docs/glossary.md '$a - **c**: x'
 rejects "docs/glossary_clusters.md: its terms are 0 instead of" docs/glossary_clusters.md d
+rejects "docs/glossary_clusters.md: its terms are 9 instead of" docs/glossary_clusters.md '10,$d'
+rejects "docs/glossary.md: its terms are 19 instead of 20" docs/glossary.md '20,$d'
 rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/a99/'
 rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/A08/'
 rejects "a block of C++ without" README.md 's/^<!-- fragment: .*/<!-- fragment -->/'

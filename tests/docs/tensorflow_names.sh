@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tensorflow_names.sh ROOT: holds docs/coming_from_tensorflow.md and tests/docs/tensorflow_names.cc in step. The page is
 # the source of truth: every piece of C++ in its lists is in the program, word for word but for spaces and line breaks,
-# and every header that an item names is included. An item is
+# not in a comment, and every header that an item names is included. The program has no #if. An item is
 #
 #   - `tf.x` `tf.y`: C++ or "not here". Notes
 #
@@ -20,7 +20,7 @@ tighten() { sed -E 's/[[:space:]]+/ /g; s/ ?([^A-Za-z0-9_ ]) ?/\1/g; s/^ //; s/ 
 
 code=$(mktemp)
 trap 'rm -f "$code"' EXIT
-sed -E 's,(^|[^:"])//.*,\1,' "$program" | tr '\n' ' ' | tighten >"$code"
+sed -E 's,(^|[^:"])//.*,\1,' "$program" | tr '\n' ' ' | sed -E 's,/\*([^*]|\*+[^*/])*\*+/, ,g' | tighten >"$code"
 
 # "LINE:C++" for each piece, tightened; what the page gets wrong by itself goes to stderr.
 pieces() {
@@ -67,6 +67,10 @@ pieces() {
 }
 
 status=0
+if grep -nE '^ *# *if' "$program"; then
+  echo "$program: an #if, and so perhaps what is not compiled"
+  status=1
+fi
 found=$(pieces) || status=1
 paste -d '\t' <(cut -d: -f1 <<<"$found") <(cut -d: -f2- <<<"$found" | tighten) |
   awk -F'\t' -v page="$page" -v program="$program" '

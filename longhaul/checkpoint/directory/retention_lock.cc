@@ -11,12 +11,12 @@ namespace {
 
 constexpr Seconds kBetweenTries{0.02};  // it is held for as long as a small file takes to be written
 
-// Nothing notifies of a lock that another process gives back.
+// Nothing notifies of a lock that another process releases.
 void wait_a_moment(Clock& clock, Seconds time) {
   Mutex mutex;
   CondVar nobody;
   MutexLock lock(mutex);
-  clock.wait_for(nobody, mutex, time);  // wait: between two tries of a lock of another process
+  clock.wait_for(nobody, mutex, time);  // wait: polls: a lock of another process
 }
 
 }  // namespace

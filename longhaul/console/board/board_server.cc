@@ -55,7 +55,7 @@ struct BoardServer::Follower {
       runs->look([this] { return go_on(); });
       const Seconds end = Clock::real().now() + kBetweenLooks;
       MutexLock lock(mutex);
-      // wait: files of other machines tell nobody that they have grown; a stop ends it
+      // wait: polls: files of other machines tell nobody that they have grown; a stop ends it
       while (!is_stopping && Clock::real().now() < end) Clock::real().wait_until(stopped, mutex, end);
     }
   }

@@ -140,7 +140,7 @@ class EventNews {
     Clock& clock = Clock::real();
     const Seconds end = clock.now() + kBetweenLooks;
     MutexLock lock(mutex_);
-    // wait: a file server does not tell of what other machines write
+    // wait: polls: a file server does not tell of what other machines write
     while (!has_some_ && clock.now() < end) clock.wait_until(changed_, mutex_, end);
     has_some_ = false;
   }

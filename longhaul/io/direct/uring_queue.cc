@@ -95,8 +95,8 @@ class UringQueue : public IoQueue {
     struct pollfd ring{.fd = ring_.ring_fd, .events = POLLIN, .revents = 0};
     const int ready = ::poll(&ring, 1, -1);  // wait: the kernel ends it, and a signal
     const bool cannot_wait = ready < 0 ? errno != EINTR : (ring.revents & POLLIN) == 0;
-    // wait: what is finished is seen in memory, and nothing notifies where both calls are refused or the program has
-    // closed the descriptor
+    // wait: polls: what is finished is seen in memory, and nothing notifies where both calls are refused or the
+    // program has closed the descriptor
     if (cannot_wait) ::usleep(1000);
   }
 

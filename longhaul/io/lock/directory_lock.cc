@@ -125,7 +125,7 @@ void wait(Clock& clock, Seconds time) {
   CondVar nobody;
   const Seconds end = clock.now() + time;
   MutexLock lock(mutex);
-  // wait: to see whether a heartbeat of another machine moves, which can only be looked at
+  // wait: polls: a heartbeat of another machine notifies nobody
   for (Seconds left = time; left > Seconds{0}; left = end - clock.now()) clock.wait_for(nobody, mutex, left);
 }
 

@@ -64,7 +64,7 @@ struct HangWatch::State {
     MutexLock lock(mutex);
     const Seconds next = clock.now() + meter.between_looks();
     while (!is_ending && clock.now() < next) {
-      clock.wait_until(changed, mutex, next);  // wait: each step would have to notify, so that the steps are looked at
+      clock.wait_until(changed, mutex, next);  // wait: polls: each step would have to notify
     }
     return !is_ending;
   }

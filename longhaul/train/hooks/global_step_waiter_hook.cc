@@ -37,7 +37,7 @@ void GlobalStepWaiterHook::wait(Session& session) const {
     return;
   }
   while (!is_reached()) {
-    if (coord_.wait_for_stop(kBetweenLooks)) return;  // wait: others make the steps, and notify nobody
+    if (coord_.wait_for_stop(kBetweenLooks)) return;  // wait: polls: others make the steps
   }
 }
 

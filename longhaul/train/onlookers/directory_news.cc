@@ -28,7 +28,7 @@ void DirectoryNews::forget(FileSystem& files) {
 }
 
 void DirectoryNews::wait(Seconds until) {
-  // wait: a network file system does not tell of changes, nor a killed chief of its death
+  // wait: polls: a network file system does not tell of changes, nor a killed chief of its death
   coord_.wait_for_stop_or([this] { return has_some_.load(); }, until - coord_.clock().now());
 }
 

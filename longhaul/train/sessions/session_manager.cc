@@ -60,7 +60,7 @@ class ReadinessChanges {
 
   // False: a stop was requested.
   bool wait(Seconds at_most) {
-    // wait: another process makes the model, and its servers notify
+    // wait: polls: another process makes the model; where servers tell of its changes, they notify
     return !coord_.wait_for_stop_or([this] { return watch_ != nullptr && watch_->take_change(); }, at_most);
   }
 
@@ -339,7 +339,7 @@ Seconds SessionManager::next_wait(std::optional<Seconds> max_wait_secs, Seconds 
 }
 
 void SessionManager::wait(Seconds time, const std::string& for_what) const {
-  // wait: another process makes the checkpoint, and notifies nobody
+  // wait: polls: another process makes the checkpoint, and notifies nobody
   if (options_.coordinator.wait_for_stop(time)) throw CancelledError("stopped while waiting for " + for_what);
 }
 

@@ -190,7 +190,7 @@ void remove_crash_descriptor(std::atomic<int>* place, int fd) {
   if (place->load() != fd + 1) return;
   *place = kEmpty;
   if (--all.count == 0) all.handlers.uninstall();
-  // wait: a handler of a signal writes a line, and may not notify
+  // wait: polls: a handler of a signal writes a line, and may not notify
   while (getpid() == owner.load() && writers.load() > 0) std::this_thread::yield();
 }
 

@@ -215,7 +215,7 @@ void StopSignals::open_pipe() {
 // child there is none: its other threads are the parent's.
 void StopSignals::close_pipe() {
   write_end = -1;
-  // wait: a handler of a signal writes a byte, and may not notify
+  // wait: polls: a handler of a signal writes a byte, and may not notify
   while (getpid() == process.load() && pipe_writers.load() > 0) std::this_thread::yield();
   close_ends();
 }

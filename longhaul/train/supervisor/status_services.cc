@@ -8,7 +8,7 @@ namespace longhaul {
 
 StepLookService::StepLookService(const Coordinator& coord, std::shared_ptr<Session> session, Output global_step,
                                  std::shared_ptr<RunStatus> status)
-    // wait: a look at the step after each interval
+    // wait: polls: each step would have to notify
     : LooperThread(coord, kStepLookSecs, {}, "lh-step-looks"),
       session_(std::move(session)),
       global_step_(std::move(global_step)),

@@ -225,7 +225,7 @@ void TimerCheckpointService::stop_loop() {
   const Seconds stop = clock.now();
   Seconds due = stop + cadence_.interval().value();
   LateSteps late;
-  // wait: the next look at the step
+  // wait: polls: the steps of a program that ignores the stop
   while (!coord().wait_for_join(look_after_stop(*context_))) {
     const std::optional<int64_t> step = step_after_stop(*context_);
     if (late.begin_to_show(step)) {
