@@ -359,12 +359,12 @@ void summaries_and_logs() {
   Scope root(graph);
   Added added;
   const Variable w = ops::variable(root, "w", ops::glorot_uniform(root, {4, 3}));
-  const Output loss = ops::l2_loss(root, w), sounds = ops::rand(root, {1, 100}),
-               pictures = ops::rand(root, {1, 4, 4, 3});
+  const Output loss = ops::l2_loss(root, w), clips = ops::rand(root, {1, 100}),
+               images = ops::rand(root, {1, 4, 4, 3});
   const Output texts = ops::constant(root, Tensor::of<std::string>({"a text"}));
   const Output summaries = summary::scalar(root, "loss", loss);
-  added(summary::audio(root, "sound", sounds, 8000), summary::histogram(root, "weights", w));
-  added(summary::image(root, "pictures", pictures), summary::text(root, "note", texts));
+  added(summary::audio(root, "clip", clips, 8000), summary::histogram(root, "weights", w));
+  added(summary::image(root, "images", images), summary::text(root, "note", texts));
   added(summary::merge(root, {summaries}), summary::merge_all(root).value());
   added.run(graph);
 
