@@ -52,6 +52,13 @@ std::string remedies_text(const ClusterSpec& cluster) {
       stem);
 }
 
+constexpr char kAboutCertificates[] =
+    "  longhaul certificates --cluster=cluster.json --out=certificates\n"
+    "  longhaul certificates --cluster=TF_CONFIG --out=certificates --days=30 --renew\n"
+    "\n"
+    "Each task gets a certificate of its own; docs/guide/security.md says which files go where.\n"
+    "Exit status: 0 done; 1 an error, such as files in the directory that would be replaced; 2 wrong usage.";
+
 void make_certificates(const CertificatesOptions& options) {
   const ClusterSpec cluster = read_cluster(options.cluster);
   const std::vector<CertificateOutput> outputs = write_cluster_certificates(cluster, options.written);
@@ -64,6 +71,7 @@ void add_certificates(CLI::App& program) {
   const auto options = std::make_shared<CertificatesOptions>();
   CLI::App* command =
       program.add_subcommand("certificates", "Makes a CA, and certificates for each task of a cluster and for clients");
+  command->footer(kAboutCertificates);
   command
       ->add_option("--cluster", options->cluster,
                    "The cluster: a file with JSON, such as {\"ps\": [\"ps0:2222\"], \"worker\": [\"worker0:2222\"]} or "

@@ -19,12 +19,14 @@ constexpr char kAboutCompletion[] =
     "  source <(longhaul completion zsh)         in ~/.zshrc, after compinit\n"
     "  longhaul completion fish | source         in ~/.config/fish/config.fish\n"
     "\n"
-    "An installation puts those of bash and fish where the shells find them.";
+    "An installation puts those of bash and fish where the shells find them.\n"
+    "Exit status: 0 done; 2 wrong usage.";
 
 constexpr char kAboutMan[] =
     "  longhaul man | man -l -\n"
     "\n"
-    "An installation has it: man longhaul.";
+    "An installation has it: man longhaul.\n"
+    "Exit status: 0 done; 2 wrong usage.";
 
 std::vector<const CLI::App*> commands_of(const CLI::App& program) {
   std::vector<const CLI::App*> commands;

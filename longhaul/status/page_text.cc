@@ -161,6 +161,7 @@ function time(s) {
     row.append(element('span', name), bar, element('span', duration(t)));
     rows.push(row);
   }
+  for (const rollback of h.rollbacks.slice(-10)) rows.push(element('p', rollback));
   $('time').replaceChildren(...rows);
 }
 function runs(s) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/table.h"
 #include "longhaul/console/text/times.h"
 #include "longhaul/console/trainings/training_records.h"
@@ -72,6 +73,20 @@ Json to_json(const TimeBreakdown& time) {
           {"stopped", time.stopped.count()}};
 }
 
+// The newest at the end.
+void add_rollbacks(Report& report, const std::vector<Rollback>& rollbacks) {
+  constexpr size_t kMost = 10;
+  Json& listed = report.json["rollbacks"] = Json::array();
+  for (const Rollback& rollback : rollbacks) {
+    listed.push_back({{"number", rollback.count},
+                      {"diverged_step", rollback.diverged_step},
+                      {"restored_step", rollback.restored_step},
+                      {"checkpoint", rollback.checkpoint}});
+  }
+  for (size_t i = rollbacks.size() - std::min(rollbacks.size(), kMost); i < rollbacks.size(); ++i)
+    report.text += shown(rollbacks[i].describe(), 1000) + "\n";
+}
+
 }  // namespace
 
 Report list_runs(FileSystem& files, const RunListingOptions& options, double now, const Terminal& terminal) {
@@ -109,6 +124,7 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
   if (const auto unlisted = all - static_cast<int64_t>(runs.size() - first); unlisted > 0) {
     report.text += fmt::format("{} earlier run{} not listed\n", unlisted, unlisted == 1 ? " is" : "s are");
   }
+  add_rollbacks(report, journal.history.rollbacks().all());
   report.text +=
       fmt::format("{}; {} interruption{}\n", describe(journal.history.breakdown(), all),
                   journal.history.sums().interruptions, journal.history.sums().interruptions == 1 ? "" : "s");

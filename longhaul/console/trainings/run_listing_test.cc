@@ -1,6 +1,9 @@
 #include "longhaul/console/trainings/run_listing.h"
 
+#include <limits>
+
 #include "longhaul/console/trainings/training_fixture.h"
+#include "longhaul/console/trainings/training_status.h"
 
 namespace longhaul::console {
 namespace {
@@ -30,6 +33,24 @@ TEST_F(RunListingTest, HasEachRunAndWhatItLost) {
   EXPECT_EQ(report.json["runs"][0]["lost_steps"], 100);
   EXPECT_EQ(report.json["runs"][1]["end"], "failed");
   EXPECT_EQ(report.json["all_runs"], 3);
+}
+
+TEST_F(RunListingTest, SaysWhereItWentBack) {
+  train(1000, 1030, 0, 10);
+  const Rollback rollback{.count = 1,
+                          .diverged_step = 300,
+                          .until_step = 301,
+                          .restored_step = 200,
+                          .loss = std::numeric_limits<double>::infinity(),
+                          .checkpoint = "model.ckpt-200"};
+  tell(Kind::kDiverged, 1031, 301, Rollbacks::text_of(rollback, /*ends=*/false));
+  tell(Kind::kRestored, 1032, 200, "model.ckpt-200");
+  const Report report = list(1040);
+  EXPECT_THAT(report.text,
+              AllOf(HasSubstr("\nrollback 1: the loss of step 300 went bad (inf); back to step 200, model.ckpt-200\n"),
+                    HasSubstr("1 interruption")));
+  EXPECT_EQ(report.json["rollbacks"][0]["restored_step"], 200);
+  EXPECT_THAT(show_status(files_, {directory_.path()}, 1040, {}).text, HasSubstr("the loss went bad: rollback 1"));
 }
 
 TEST_F(RunListingTest, CountsHangs) {

@@ -21,6 +21,7 @@ constexpr double kSilenceSecs = 60;          // of a journal that has a mark eve
 constexpr double kNoStepSecs = 300;          // with the same step
 constexpr double kLateCheckpointSecs = 600;  // at least
 constexpr double kNoCheckpointSecs = 7200;   // of a run without any
+constexpr double kRestartSecs = 600;         // until a preempted training runs again
 constexpr double kLateFactor = 3;            // of the usual interval
 
 bool tells_progress(const RunEvent& event) {
@@ -178,10 +179,13 @@ class Examination {
     if (status_.state == "no training") complain("there is no training here: no checkpoint, no journal, no chief");
   }
 
+  std::string start_it_again() const {
+    if (!status_.checkpoint) return "start it again: it begins anew";
+    return "start it again: it continues from " + base_name(status_.checkpoint->prefix);
+  }
+
   void judge_chief() {
-    const std::string again = status_.checkpoint
-                                  ? "start it again: it continues from " + base_name(status_.checkpoint->prefix)
-                                  : std::string("start it again");
+    const std::string again = start_it_again();
     if (status_.chief.state == ChiefState::kDead) {
       complain(fmt::format("the chief, process {} of {}, is dead and did not end by itself; {}",
                            status_.chief.owner->process.pid, status_.chief.owner->process.host, again));
@@ -208,8 +212,14 @@ class Examination {
       if (run->end == PastRun::End::kOpen && status_.chief.state == ChiefState::kNone) {
         complain(fmt::format("run {} has no end: it was killed", run->number));
       }
+      if (run->is_preempted() && now_ - run->until > kRestartSecs) {
+        complain(fmt::format("it was preempted {} ago and is not running; {}",
+                             duration_text(Seconds{now_ - run->until}), start_it_again()));
+      }
       if (run->end == PastRun::End::kEnded && !run->why.empty()) status_.notes.push_back("it stopped: " + run->why);
     }
+    if (const auto& rollbacks = history.rollbacks().all(); !rollbacks.empty())
+      status_.notes.push_back("the loss went bad: " + rollbacks.back().describe());
     for (const RunHistory::Crashes& crashes : history.sums().crashes) {
       complain(
           fmt::format("{} run{} restored from {} died before they saved another: after two, the next older one is "

@@ -27,6 +27,23 @@ class TrainingStatusTest : public TrainingTest {
   const double now_;
 };
 
+TEST_F(TrainingStatusTest, APreemptedTrainingIsToBeStartedAgainSoon) {
+  write_step(400);
+  train(now_ - 2000, now_ - 1000, 400, 10);
+  tell(Kind::kStopRequested, now_ - 999, 500, kStopText);
+  tell(Kind::kEnded, now_ - 998, std::nullopt, kPreemptedText);
+  EXPECT_THAT(status().notes, Contains("it stopped: preempted, to be started again"));
+  EXPECT_THAT(status().problems, Contains(AllOf(HasSubstr("it was preempted 16 min"), HasSubstr("model.ckpt-400"))));
+  train(now_ - 100, now_ - 50, 400, 10);
+  tell(Kind::kStopRequested, now_ - 49, 500, kStopText);
+  tell(Kind::kEnded, now_ - 48, std::nullopt, kPreemptedText);
+  EXPECT_THAT(status().problems, IsEmpty()) << "whoever starts it again may be at it";
+  train(now_ - 40, now_ - 30, 400, 10);
+  tell(Kind::kStopRequested, now_ - 29, 500, kStopText);
+  tell(Kind::kEnded, now_ - 28);
+  EXPECT_THAT(status().notes, Not(Contains(HasSubstr("it stopped")))) << "it has made all its steps";
+}
+
 TEST_F(TrainingStatusTest, ATrainingThatRunsIsFine) {
   write_step(400);
   train(now_ - 100, now_ - 2, 400, 10);

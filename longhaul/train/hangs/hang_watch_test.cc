@@ -54,14 +54,11 @@ class HangWatchTest : public ::testing::Test {
     MutexLock lock(mutex_);
     while (!is_over_) changed_.wait(mutex_);
   }
-  // In pieces that a thread that is awake would see.
+  // In pieces, each of which the watch has seen.
   template <typename Condition>
   void pass_until(Condition&& condition) {
     const Seconds deadline = Clock::real().now() + Seconds{60};
-    while (!condition() && Clock::real().now() < deadline) {
-      clock_.advance(Seconds{1});
-      std::this_thread::yield();
-    }
+    while (!condition() && Clock::real().now() < deadline) pass(Seconds{1});
     EXPECT_TRUE(condition());
   }
   void pass(Seconds time) { clock_.advance_before_hang_watch(time); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "longhaul/train/journal/run_history.h"
+#include "longhaul/train/journal/run_journal_format.h"
 
 namespace longhaul {
 namespace {
@@ -57,8 +58,10 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
   if (event.step) run.last_step = std::max(event.step, run.last_step);
   switch (event.kind) {
     case Kind::kRestored:
-    case Kind::kInitialised:
       if (!run.from_step) run.from_step = event.step;
+      break;
+    case Kind::kInitialised:
+      if (!run.from_step) run.from_step = event.step.value_or(0);
       break;
     case Kind::kSaved:
       ++run.saves;
@@ -66,8 +69,10 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
       break;
     case Kind::kInterrupted: ++run.lost_sessions; break;
     case Kind::kHung: ++run.hangs; break;
-    case Kind::kStopRequested: run.why = in_short(event.text); break;
-    case Kind::kEnded: return end(run, End::kEnded, "");
+    case Kind::kStopRequested:
+      if (event.text != kStopText) run.why = in_short(event.text);
+      break;
+    case Kind::kEnded: return end(run, End::kEnded, event.text == kPreemptedText ? PastRun::kWhyPreempted : "");
     case Kind::kFailed: return end(run, End::kFailed, event.text);
     case Kind::kDisturbed: return end(run, End::kDisturbed, event.text);
     case Kind::kDied: return end(run, End::kDied, event.text);

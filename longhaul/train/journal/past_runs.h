@@ -20,6 +20,8 @@ struct PastRun {
     kKilled,     // from outside, or with its machine: the next run found no end
   };
 
+  static constexpr const char* kWhyPreempted = "preempted, to be started again";
+
   int64_t number = 0;           // among all runs of the directory, from 1
   double began = 0, until = 0;  // seconds since 1970; `until`: its last sign of life
   End end = End::kOpen;
@@ -31,6 +33,7 @@ struct PastRun {
   int64_t hangs = 0;          // times that no step was made for too long
   std::string host{};         // one word
   std::string why{};          // the error, the signal, or the reason of a stop; empty: none is known
+  bool is_preempted() const { return end == End::kEnded && why == kWhyPreempted; }  // it asks to be started again
   bool operator==(const PastRun&) const = default;
 };
 

@@ -57,6 +57,24 @@ TEST_F(PastRunsTest, ARunWithoutAnEndWasKilledOnceAnotherBegins) {
   EXPECT_EQ(last().number, 2);
 }
 
+TEST_F(PastRunsTest, APreemptedRunIsDistinguishedFromOneThatHasFinished) {
+  for (const char* text : {"", kPreemptedText}) {
+    begin(1);
+    tell(Kind::kStopRequested, 5, 10, kStopText);
+    tell(Kind::kEnded, 6, std::nullopt, text);
+    EXPECT_EQ(last().is_preempted(), text != std::string()) << text;
+    EXPECT_EQ(last().why, text == std::string() ? "" : "preempted, to be started again");
+  }
+  begin(10);
+  EXPECT_FALSE(last().is_preempted());
+}
+
+TEST_F(PastRunsTest, ATrainingThatBeginsAnewBeginsAtZero) {
+  begin(1);
+  tell(Kind::kInitialised, 2);
+  EXPECT_EQ(last().from_step, 0);
+}
+
 TEST_F(PastRunsTest, AStopHasItsReasonAndACrashItsSignal) {
   begin(1);
   tell(Kind::kStopRequested, 5, 10, "signal 15");

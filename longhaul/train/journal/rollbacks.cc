@@ -29,6 +29,11 @@ std::string Rollback::to_text() const {
                      checkpoint);
 }
 
+std::string Rollback::describe() const {
+  return fmt::format("rollback {}: the loss of step {} went bad ({:g}); back to step {}, {}", count, diverged_step,
+                     loss, restored_step, checkpoint);
+}
+
 std::optional<Rollback> Rollback::from_text(std::string_view text) {
   Rollback rollback;
   int skips = 0;

@@ -19,6 +19,8 @@ struct Rollback {
   bool skips = false;         // the steps from restored_step up to until_step are left out
   std::string checkpoint{};   // its name in the directory
 
+  // For people: "rollback 1: the loss of step 910 went bad (nan); back to step 800, model.ckpt-800".
+  std::string describe() const;
   std::string to_text() const;                                      // "1 910 911 800 nan 1 model.ckpt-800"
   static std::optional<Rollback> from_text(std::string_view text);  // nullopt: it is none
   bool operator==(const Rollback& other) const { return to_text() == other.to_text(); }  // with the same NaN

@@ -34,6 +34,8 @@ TEST(Rollback, ItsTextHasAllOfIt) {
     EXPECT_EQ(Rollback::from_text(rollback.to_text()), rollback);
   }
   EXPECT_EQ(back_to(800, 910).to_text(), "1 910 911 800 nan 1 model.ckpt-800");
+  EXPECT_EQ(back_to(800, 910).describe(),
+            "rollback 1: the loss of step 910 went bad (nan); back to step 800, model.ckpt-800");
 }
 
 TEST(Rollback, OtherTextsAreNone) {

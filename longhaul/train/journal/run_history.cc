@@ -55,7 +55,10 @@ void RunHistory::apply(const RunEvent& event) {
     case RunEvent::Kind::kRestored:
     case RunEvent::Kind::kInitialised:
     case RunEvent::Kind::kFound: return recover(event, Phase::kStarting);
-    case RunEvent::Kind::kDiverged:
+    case RunEvent::Kind::kDiverged:  // of a step, though its run may have been too short to be seen training
+      if (sums_.phase != Phase::kStopping) sums_.phase = Phase::kTraining;
+      is_interrupted_ = true;
+      break;
     case RunEvent::Kind::kInterrupted: is_interrupted_ = true; break;
     case RunEvent::Kind::kTraining:
       sums_.short_runs.trained(event.time);

@@ -367,6 +367,19 @@ TEST_F(RunHistoryTest, TheCostOfSavesIsThatOfTheLastOnes) {
   EXPECT_EQ(history.sums().save_cost, Seconds{3});
 }
 
+TEST_F(RunHistoryTest, ARollbackIsAnInterruptionAlsoIfNobodySawTheRunTrain) {
+  const std::string back = Rollbacks::text_of({.count = 1, .diverged_step = 5, .until_step = 6}, /*ends=*/false);
+  at(1000, Kind::kBegan);
+  at(1001, Kind::kInitialised, 0);
+  for (int rollback = 1; rollback <= 2; ++rollback) {
+    at(1001 + rollback, Kind::kDiverged, 6, back);
+    at(1001 + rollback, Kind::kRestored, 0, "ckpt-0");
+    EXPECT_EQ(history.sums().interruptions, rollback);
+  }
+  at(1010, Kind::kEnded);
+  EXPECT_EQ(history.sums().interruptions, 2);
+}
+
 TEST_F(RunHistoryTest, OftenInterruptedTrainingsAreSavedMoreOften) {
   EXPECT_EQ(best_save_interval(history), Seconds{30}) << "what it costs is not known yet";
   EXPECT_NEAR(best_save_interval(history, Seconds{0.5}).count(), 294, 1) << "as if interrupted once a day";

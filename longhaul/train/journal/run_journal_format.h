@@ -19,6 +19,8 @@ std::string format_run_history(const RunHistory& history);
 
 // The text of a kEnded whose program asks for its restart.
 inline constexpr const char* kPreemptedText = "preempted";
+// The text of kStopRequested where no other reason is known: a program that has made all its steps stops, too.
+inline constexpr const char* kStopText = "a stop was requested";
 
 struct ParsedJournal {
   RunHistory history;

@@ -138,9 +138,10 @@ void add_saves(MetricsText& text, const StatusReport& report) {
 void add_history(MetricsText& text, const RunHistory& history) {
   text.family("longhaul_runs_total", "counter", "Runs in the directory, with this one.")
       .sample(static_cast<double>(history.sums().runs));
-  text.family("longhaul_interruptions_total", "counter", "Runs that did not end normally, and lost sessions.")
+  text.family("longhaul_interruptions_total", "counter", "Runs that did not end normally, lost sessions and rollbacks.")
       .sample(static_cast<double>(history.sums().interruptions));
-  text.family("longhaul_time_seconds_total", "counter", "Where the time of all runs went.");
+  text.family("longhaul_time_seconds", "gauge",
+              "Where the time of all runs went. What is made again moves from training to redone.");
   for (const auto& [name, time] : parts_of(history.breakdown())) text.sample(time.count(), {{"spent", name}});
   text.family("longhaul_goodput_ratio", "gauge", "The share of all the time that went to steps which were kept.")
       .sample(history.breakdown().goodput() / 100);
@@ -168,7 +169,10 @@ json history_as_json(const RunHistory& history) {
                     {"host", run.host},
                     {"why", run.why}});
   }
+  json rollbacks = json::array();
+  for (const Rollback& rollback : history.rollbacks().all()) rollbacks.push_back(valid_text(rollback.describe()));
   return {{"runs", history.sums().runs},
+          {"rollbacks", std::move(rollbacks)},
           {"interruptions", history.sums().interruptions},
           {"goodput", history.breakdown().goodput()},
           {"time", std::move(time)},

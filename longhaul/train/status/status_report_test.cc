@@ -27,6 +27,14 @@ RunHistory history() {
                     .initialising = Seconds{3},
                     .stopped = Seconds{2}};
   RunHistory made(sums);
+  Rollbacks rollbacks;
+  rollbacks.remember({.count = 1,
+                      .diverged_step = 910,
+                      .until_step = 911,
+                      .restored_step = 800,
+                      .loss = std::numeric_limits<double>::quiet_NaN(),
+                      .checkpoint = "model.ckpt-800"});
+  made.remember_rollbacks(std::move(rollbacks));
   made.remember_run({.number = 4, .began = 100, .until = 200, .host = "node7", .why = "<script>"});
   return made;
 }
@@ -94,7 +102,7 @@ TEST(StatusReport, EachMetricHasItsValue) {
   const std::map<Labels, double> time{{{{"spent", "training"}}, 80},    {{{"spent", "redone"}}, 6},
                                       {{{"spent", "saving"}}, 5},       {{{"spent", "restoring"}}, 4},
                                       {{{"spent", "initialising"}}, 3}, {{{"spent", "stopped"}}, 2}};
-  EXPECT_EQ(metrics.at("longhaul_time_seconds_total").samples, time);
+  EXPECT_EQ(metrics.at("longhaul_time_seconds").samples, time);
   const std::map<Labels, double> messages{{{{"level", "warning"}}, 7}, {{{"level", "error"}}, 1}};
   EXPECT_EQ(metrics.at("longhaul_log_messages_total").samples, messages);
   EXPECT_DOUBLE_EQ(metrics.at("longhaul_scalar").samples.at({{"tag", "loss"}}), 0.5);
@@ -136,6 +144,8 @@ TEST(StatusReport, JsonHasWhatThePageShows) {
   EXPECT_EQ(page["checkpoints"][1], "/runs/demo/model.ckpt-1000");
   EXPECT_EQ(page["history"]["time"][1], json({"redone", 6}));
   EXPECT_EQ(page["history"]["past"][0]["why"], "<script>");
+  EXPECT_EQ(page["history"]["rollbacks"][0],
+            "rollback 1: the loss of step 910 went bad (nan); back to step 800, model.ckpt-800");
   EXPECT_EQ(page["log"][0], json({1500, "warning", "careful"}));
   EXPECT_EQ(page["scalars"][0], json({"loss", 1190, 0.5}));
   EXPECT_EQ(page["free_bytes"], 123456789);

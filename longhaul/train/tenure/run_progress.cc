@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "longhaul/train/journal/run_journal_format.h"
+
 namespace longhaul {
 namespace {
 
@@ -52,7 +54,7 @@ void RunProgress::interrupted_after(int64_t step, Seconds ago) {
 
 void RunProgress::stop_requested(std::optional<int64_t> step) {
   last_step_ = step;
-  if (journal_) journal_->stop_requested("a stop was requested", step);
+  if (journal_) journal_->stop_requested(kStopText, step);
 }
 
 void RunProgress::look_after_stop(std::optional<int64_t> step) {
