@@ -12,6 +12,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -534,6 +535,15 @@ TEST(Preemption, AnExitStatusThatNobodyAsksForIsMissed) {
   EXPECT_THAT(told_of(false, 75), missed);
   EXPECT_THAT(told_of(true, 75), Not(missed));
   EXPECT_THAT(told_of(false, 0), Not(missed)) << "which is what the program ends with anyhow";
+  const LogRecorder log;
+  try {
+    Preemption preempted;
+    preempted.preempt(Seconds{5});
+    throw UnavailableError("the last save");
+  } catch (const UnavailableError&) {
+    EXPECT_THAT(log.text(LogLevel::kWarning),
+                AllOf(HasSubstr("an exception ends it"), HasSubstr("return preemption.exit_status(1)"), Not(missed)));
+  }
 }
 
 }  // namespace
