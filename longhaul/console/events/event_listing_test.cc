@@ -114,6 +114,29 @@ TEST_F(EventListingTest, StepsThatWereMadeAgainReplaceTheEarlierOnes) {
   EXPECT_EQ(values[5]["value"], 7);
 }
 
+TEST_F(EventListingTest, WhatARestartWithdrewIsNotListedEvenIfNothingReplacesIt) {
+  add_scalars(1, 9, "old");
+  append(with(9, scalar_summary("late", 1)));
+  const auto begin_at = [&](int64_t step, const std::string& name) {
+    proto::Event start = event_at(step);
+    start.mutable_session_log()->set_status(proto::SessionLog::START);
+    append(framed(start), name);
+  };
+  begin_at(8, "events.out.tfevents.2.host");
+  append(with(8, scalar_summary("new", 7)), "events.out.tfevents.2.host");
+  begin_at(5, "events.out.tfevents.3.host");
+  append(with(6, scalar_summary("new", 7)), "events.out.tfevents.3.host");
+  const Json tags = list().json["tags"];
+  ASSERT_EQ(tags.size(), 2u) << tags;
+  EXPECT_EQ(tags[0]["last"]["step"], 6);
+  EXPECT_EQ(tags[1]["count"], 4);
+  EXPECT_EQ(tags[1]["last"]["step"], 4);
+  EXPECT_EQ(list({.tag = "old", .plots = true}).json["tags"][0]["points"].back()[0], 4);
+  const Json values = list({.tag = "old", .last = 3}).json["tags"][0]["values"];
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[0]["step"], 2);
+}
+
 TEST_F(EventListingTest, ScalarsOfTensorFlow2AreScalars) {
   proto::TensorProto tensor;
   tensor.set_dtype(proto::DT_FLOAT);
