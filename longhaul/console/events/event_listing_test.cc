@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
 
 #include "longhaul/console/events/event_values.h"
 #include "longhaul/events/summary.h"
@@ -152,6 +153,19 @@ TEST_F(EventListingTest, ADamagedFileIsNamedAndTheRestListed) {
   const Report report = list();
   EXPECT_FALSE(report.is_fine);
   EXPECT_THAT(report.text, AllOf(HasSubstr("wrong: "), HasSubstr("events.out.tfevents.1.host"), HasSubstr("other")));
+}
+
+TEST_F(EventListingTest, AFileThatMemoryIsTooSmallForIsNamedAndTheRestRead) {
+  add_scalars(0, 0);
+  append(with(1, scalar_summary("other", 1)), "events.out.tfevents.2.host");
+  EventFiles files(files_, directory_.path());
+  std::vector<std::string> tags;
+  files.read([&](const EventValue& value) {
+    if (value.tag == "loss") throw std::bad_alloc();
+    tags.push_back(value.tag);
+  });
+  EXPECT_THAT(tags, ElementsAre("other"));
+  EXPECT_THAT(files.problems(), ElementsAre(HasSubstr("events.out.tfevents.1.host: memory is too small")));
 }
 
 TEST_F(EventListingTest, AFileThatStillGrowsIsFine) {
