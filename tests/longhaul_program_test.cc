@@ -314,6 +314,16 @@ TEST_F(LonghaulTrainings, LooksAtCheckpointsAndWritesNothing) {
   EXPECT_EQ(files_.list(path("runs/demo")), before);
 }
 
+TEST_F(LonghaulTrainings, AWarningOfAFileThatIsLookedAtSeveralTimesIsToldOnce) {
+  put("runs/demo/checkpoint", "model_checkpoint_path: model.ckpt-1000\n");
+  for (const std::string command : {"status", "prune", "ls"}) {
+    longhaul({command, path("runs/demo")});
+    const size_t first = err_.find("Invalid checkpoint state");
+    EXPECT_NE(first, err_.npos) << command;
+    EXPECT_EQ(err_.find("Invalid checkpoint state", first + 1), err_.npos) << err_;
+  }
+}
+
 TEST_F(LonghaulTrainings, ChangesWhatItIsToldTo) {
   EXPECT_EQ(longhaul({"prune", path("runs/demo"), "--keep=1", "--delete"}), 0) << err_;
   EXPECT_EQ(json_of({"ls", path("runs/demo")}, 0)["directories"][0]["checkpoints"].size(), 1u);
