@@ -507,6 +507,13 @@ TEST_F(LonghaulProgram, ANumberIsANumber) {
   }
 }
 
+TEST_F(LonghaulProgram, ARefusedNumberIsToldInAShortLine) {
+  EXPECT_EQ(longhaul({"prune", "a", "--keep-multiples=0"}), 2);
+  EXPECT_THAT(err_, HasSubstr("9223372036854775807"));
+  EXPECT_EQ(longhaul({"resume-check", "--epoch-steps=-1", "--", "true"}), 2);
+  EXPECT_THAT(err_, HasSubstr("9223372036854775807"));
+}
+
 TEST_F(LonghaulTrainings, AConversionThatMakesNoSenseIsWrongUsage) {
   const std::string demo = path("runs/demo"), to = path("demo.pt"), parentheses(100000, '(');
   for (const std::vector<std::string>& wrong :
