@@ -315,6 +315,16 @@ TEST_F(LonghaulTrainings, LooksAtCheckpointsAndWritesNothing) {
   EXPECT_EQ(files_.list(path("runs/demo")), before);
 }
 
+TEST_F(LonghaulTrainings, AWarningOfAFileThatIsLookedAtSeveralTimesIsToldOnce) {
+  put("runs/demo/checkpoint", "model_checkpoint_path: model.ckpt-1000\n");
+  for (const std::string command : {"status", "prune", "ls"}) {
+    longhaul({command, path("runs/demo")});
+    const size_t first = err_.find("Invalid checkpoint state");
+    EXPECT_NE(first, err_.npos) << command;
+    EXPECT_EQ(err_.find("Invalid checkpoint state", first + 1), err_.npos) << err_;
+  }
+}
+
 TEST_F(LonghaulTrainings, ChangesWhatItIsToldTo) {
   EXPECT_EQ(longhaul({"prune", path("runs/demo"), "--keep=1", "--delete"}), 0) << err_;
   EXPECT_EQ(json_of({"ls", path("runs/demo")}, 0)["directories"][0]["checkpoints"].size(), 1u);
@@ -496,6 +506,13 @@ TEST_F(LonghaulProgram, ANumberIsANumber) {
       EXPECT_EQ(longhaul(command), 2) << command[0] << " " << command[1];
     }
   }
+}
+
+TEST_F(LonghaulProgram, ARefusedNumberIsToldInAShortLine) {
+  EXPECT_EQ(longhaul({"prune", "a", "--keep-multiples=0"}), 2);
+  EXPECT_THAT(err_, HasSubstr("9223372036854775807"));
+  EXPECT_EQ(longhaul({"resume-check", "--epoch-steps=-1", "--", "true"}), 2);
+  EXPECT_THAT(err_, HasSubstr("9223372036854775807"));
 }
 
 TEST_F(LonghaulTrainings, AConversionThatMakesNoSenseIsWrongUsage) {

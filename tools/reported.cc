@@ -17,6 +17,7 @@
 #include "longhaul/base/without_sigpipe.h"
 #include "longhaul/console/text/plot.h"
 #include "longhaul/console/text/shown_text.h"
+#include "longhaul/console/text/told_messages.h"
 
 namespace longhaul::tools {
 namespace {
@@ -103,8 +104,8 @@ CLI::Validator number_between(double lowest, double highest) {
 }
 
 void show_warnings() {
-  set_log_sink([](LogLevel level, const std::string& message) {
-    if (level < LogLevel::kWarning) return;
+  set_log_sink([told = console::ToldMessages()](LogLevel level, const std::string& message) mutable {
+    if (level < LogLevel::kWarning || !told.is_new(message)) return;
     if (log_format() == LogFormat::kJson) return write_json_line(level, message);
     tell(fmt::format("longhaul: warning: {}\n", without_line_break(console::shown_lines(message))));
   });

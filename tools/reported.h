@@ -42,7 +42,8 @@ class ReportingCommand {
   const std::shared_ptr<bool> json_ = std::make_shared<bool>(false);
 };
 
-// Warnings of the library go to stderr, a line each, fit for a terminal; in JSON if the log is (set_log_format()).
+// Warnings of the library go to stderr, a line each, fit for a terminal; in JSON if the log is (set_log_format()). One
+// that comes again, since a file is looked at several times, is told once.
 void show_warnings();
 
 // Writes to stdout. An error of it ends the program with status 1.

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -95,7 +97,7 @@ void add_resume_check(CLI::App& program, const std::vector<std::string>& command
   command
       ->add_option("--epoch-steps", options->check.epoch_steps,
                    "Steps of an epoch, so that SIGTERM comes at the end of one; a Trainer's checkpoints tell them")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   command->add_option("--keep", options->check.keep,
                       "Leaves the runs' directories and outputs (*.log) here: a new or empty directory. Else they are "
                       "in a temporary one (TMPDIR), which is removed");

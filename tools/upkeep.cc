@@ -1,6 +1,8 @@
 // longhaul prune, pin, unpin, convert: what changes files.
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "longhaul/console/upkeep/conversion.h"
@@ -69,7 +71,7 @@ void add_prune(CLI::App& program) {
       ->capture_default_str();
   command->app()
       .add_option("--keep-multiples", options->keep_multiples, "Keep those whose step is a multiple of this")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
   command->app().add_flag("--delete", options->deletes, "Delete them");
   command->reports(
       [command, options] { return console::prune_checkpoints(FileSystem::real(), *options, command->terminal()); });

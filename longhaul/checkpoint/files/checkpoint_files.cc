@@ -84,12 +84,15 @@ bool is_stale_temporary(const std::string& name, const std::string& base) {
   return base.empty() ? parts.step.has_value() : *found == base || (parts.step && parts.base == base);
 }
 
-// nullopt: it was removed meanwhile.
+// nullopt: it was removed meanwhile, or is a link that leads nowhere.
 std::optional<double> time_if_there(FileSystem& files, const std::string& path) {
   try {
     return files.modified_at(path);
   } catch (const NotFoundError&) {
     return std::nullopt;
+  } catch (const Error&) {
+    if (files.exists(path)) throw;
+    return std::nullopt;  // it is a link to itself
   }
 }
 

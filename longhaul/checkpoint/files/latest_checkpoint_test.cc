@@ -267,6 +267,16 @@ TEST_F(LatestCheckpoint, FindsAllCommittedOnesByStep) {
   EXPECT_EQ(find_checkpoints(files_, directory_.path(), "").size(), 3u);
 }
 
+TEST_F(LatestCheckpoint, AnIndexThatIsALinkToItselfOrToNothingHidesNoOther) {
+  for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
+  files_.remove(index_path(path("m-2")));
+  std::filesystem::create_symlink("m-2.index", index_path(path("m-2")));
+  files_.remove(index_path(path("m-3")));
+  std::filesystem::create_symlink("none", index_path(path("m-3")));
+  EXPECT_EQ(find_checkpoints(files_, directory_.path(), "m").size(), 1u);
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
+}
+
 TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {  // unlike CS-10
   save("m-1");
   EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));

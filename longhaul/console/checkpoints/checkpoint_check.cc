@@ -53,7 +53,8 @@ std::vector<Candidate> candidates_of(FileSystem& files, const CheckOptions& opti
       for (const std::string& prefix : lost_after_latest(files, path)) all.push_back({prefix});
     } else {
       for (const ListedCheckpoint& one : checkpoints_in(files, path)) {
-        if (is_committed(one)) all.push_back({one.prefix, true});
+        const bool is_damaged = one.state == ListedCheckpoint::State::kDamaged;  // also if no index is found: not gone
+        if (is_committed(one)) all.push_back({one.prefix, !is_damaged});
       }
     }
   }

@@ -76,6 +76,16 @@ TEST_F(CheckpointCheckTest, ACopyThatLacksFilesIsNotFineForTheOriginals) {
   EXPECT_THAT(lose("model.ckpt-60.index"), HasSubstr("elsewhere  " + path("model.ckpt-60")));
 }
 
+TEST_F(CheckpointCheckTest, AnIndexThatIsALinkToItselfIsNotTakenForOneThatWasDeleted) {
+  write_step(1);
+  std::filesystem::remove(path("model.ckpt-1.index"));
+  std::filesystem::create_symlink("model.ckpt-1.index", path("model.ckpt-1.index"));
+  write_step(2);
+  const Report report = check({""}, true);
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("unreadable  " + path("model.ckpt-1")), HasSubstr("intact  ")));
+}
+
 TEST_F(CheckpointCheckTest, WhatIsNotThereIsWrong) {
   EXPECT_FALSE(check({"model.ckpt-1"}).is_fine);
   EXPECT_FALSE(check({""}).is_fine) << "a backup without checkpoints is none";

@@ -56,13 +56,29 @@ bool is_data(const std::string& name) {
   return base_of_data_name(name).has_value();
 }
 
-// nullopt: it is no regular file.
-std::optional<uint64_t> file_size(FileSystem& files, const std::string& path) {
+// What is wrong with a data file that should have at least so many bytes; empty: nothing.
+std::string damage_of_data(FileSystem& files, const std::string& index, const std::string& path, uint64_t bytes) {
   try {
-    return files.open(path)->size();
+    const uint64_t size = files.open(path)->size();
+    return size < bytes ? fmt::format("{} has {} bytes of {}", base_name(path), size, bytes) : "";
   } catch (const InvalidArgumentError&) {
-    return std::nullopt;
+    return base_name(path) + " is no regular file";
+  } catch (const Error&) {
+    // Who removes a checkpoint removes its index first.
+    if (files.exists(index) && !files.exists(path)) return base_name(path) + " is a link that leads nowhere";
+    throw;
   }
+}
+
+// Whether it is a link to itself. A link to nothing is not told from a file that was removed meanwhile.
+bool is_circle(FileSystem& files, const std::string& path) {
+  try {
+    files.modified_at(path);
+  } catch (const NotFoundError&) {
+  } catch (const Error&) {
+    return !files.exists(path);
+  }
+  return false;
 }
 
 // What is wrong with it, as far as its index and the sizes of its data files tell; empty: nothing.
@@ -79,9 +95,8 @@ std::string damage_of(FileSystem& files, const std::string& prefix) {
     }
     for (const auto& [shard, bytes] : needed) {
       const std::string path = data_path(index.committed(), shard, index.num_shards());
-      const auto size = file_size(files, path);
-      if (!size) return base_name(path) + " is no regular file";
-      if (*size < bytes) return fmt::format("{} has {} bytes of {}", base_name(path), *size, bytes);
+      std::string damage = damage_of_data(files, index_path(index.committed()), path, bytes);
+      if (!damage.empty()) return damage;
     }
   } catch (const DataLossError& error) {
     return error.what();
@@ -109,7 +124,10 @@ class Listing {
     for (const std::string& name : names_) {
       if (!is_data(name)) continue;
       const std::string prefix = join_path(directory_, base_of(name));
-      if (!listed_.contains(prefix)) add(prefix, State::kNoIndex);
+      if (listed_.contains(prefix)) continue;
+      const bool is_lost = is_circle(files_, index_path(prefix));
+      ListedCheckpoint& one = add(prefix, is_lost ? State::kDamaged : State::kNoIndex);
+      if (is_lost) one.damage = base_name(index_path(prefix)) + " is a link that leads nowhere";
     }
     mark_latest();
     mark_kept();

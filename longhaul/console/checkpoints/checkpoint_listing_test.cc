@@ -1,6 +1,7 @@
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
@@ -71,6 +72,24 @@ TEST_F(CheckpointListingTest, OneWhoseFilesAreNotWholeIsNotTheLatest) {
   EXPECT_EQ(found[2].state, State::kDamaged);
   EXPECT_FALSE(found[2].is_latest);
   EXPECT_THAT(report().text, HasSubstr("damaged: model.ckpt-3.data-00000-of-00001 has 407 bytes of 408"));
+}
+
+TEST_F(CheckpointListingTest, OneWhoseFilesAreLinksToNowhereIsDamagedAndHidesNoOther) {
+  for (const int64_t step : {1, 2, 3, 4}) write_step(step);
+  const auto link = [&](const std::string& name, const std::string& target) {
+    files_.remove(path(name));
+    ASSERT_EQ(::symlink(target.c_str(), path(name).c_str()), 0);
+  };
+  link("model.ckpt-2.data-00000-of-00001", "none");
+  link("model.ckpt-3.data-00000-of-00001", "model.ckpt-3.data-00000-of-00001");
+  link("model.ckpt-4.index", "model.ckpt-4.index");
+  const auto found = checkpoints_in(files_, directory_.path());
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_TRUE(found[0].is_latest);
+  for (const size_t i : {1, 2, 3}) {
+    EXPECT_EQ(found[i].state, State::kDamaged) << i;
+    EXPECT_THAT(found[i].damage, HasSubstr("is a link that leads nowhere")) << i;
+  }
 }
 
 TEST_F(CheckpointListingTest, WhatARestartTakesFromAnotherDirectoryIsNamed) {

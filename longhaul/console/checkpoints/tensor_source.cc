@@ -49,7 +49,11 @@ class CheckpointTensors final : public TensorSource {
 class FileStream final : public ElementStream {
  public:
   FileStream(const ReadableFile& file, uint64_t begin, uint64_t end, std::string where)
-      : file_(file), at_(begin), end_(end), where_(std::move(where)), buffer_(kPieceBytes) {}
+      : file_(file),
+        at_(begin),
+        end_(end),
+        where_(std::move(where)),
+        buffer_(std::min<uint64_t>(kPieceBytes, end - begin)) {}
 
   std::string_view next() override {
     const auto wanted = static_cast<size_t>(std::min<uint64_t>(kPieceBytes, end_ - at_));
@@ -72,7 +76,7 @@ class SafetensorsTensors final : public TensorSource {
   SafetensorsTensors(std::unique_ptr<const ReadableFile> file, const std::string& path)
       : TensorSource(path, "safetensors"), file_(std::move(file)), header_(read_safetensors_header(*file_, path)) {
     std::vector<StoredTensor> tensors;
-    for (const SafetensorsEntry& entry : header_.tensors) tensors.push_back(described(entry));
+    for (const SafetensorsEntry& entry : header_.tensors) tensors.push_back(described(entry, tensors.size()));
     set_tensors(std::move(tensors));
   }
 
@@ -86,9 +90,8 @@ class SafetensorsTensors final : public TensorSource {
     return tensor;
   }
   std::unique_ptr<ElementStream> stream(const StoredTensor& tensor) const override {
-    const auto entry = std::find_if(header_.tensors.begin(), header_.tensors.end(),
-                                    [&](const SafetensorsEntry& one) { return one.name == tensor.name; });
-    return std::make_unique<FileStream>(*file_, header_.data_begin + entry->begin, header_.data_begin + entry->end,
+    const SafetensorsEntry& entry = header_.tensors.at(tensor.place);
+    return std::make_unique<FileStream>(*file_, header_.data_begin + entry.begin, header_.data_begin + entry.end,
                                         fmt::format("{}: tensor {}", path(), tensor.name));
   }
   // The header says that all bytes of the file are there, and nothing says what they should be.
@@ -96,13 +99,14 @@ class SafetensorsTensors final : public TensorSource {
   bool has_checksums() const override { return false; }
 
  private:
-  static StoredTensor described(const SafetensorsEntry& entry) {
+  static StoredTensor described(const SafetensorsEntry& entry, size_t place) {
     const DType dtype = safetensors_dtype(entry.dtype).value_or(kInvalid);
     return {.name = entry.name,
             .dtype = dtype != kInvalid ? dtype_name(dtype) : entry.dtype,
             .known = dtype != kInvalid ? std::optional(dtype) : std::nullopt,
             .shape = entry.shape,
-            .bytes = entry.bytes()};
+            .bytes = entry.bytes(),
+            .place = place};
   }
 
   const std::unique_ptr<const ReadableFile> file_;
@@ -114,12 +118,12 @@ class ArchiveTensors final : public TensorSource {
   ArchiveTensors(FileSystem& files, const std::string& path)
       : TensorSource(path, "PyTorch archive"), archive_(path, files) {
     std::vector<StoredTensor> tensors;
-    for (const TorchEntry& entry : archive_.entries()) tensors.push_back(described(entry));
+    for (const TorchEntry& entry : archive_.entries()) tensors.push_back(described(entry, tensors.size()));
     set_tensors(std::move(tensors));
   }
 
   Tensor read(const StoredTensor& tensor) const override {
-    const TorchEntry& entry = entry_of(tensor);
+    const TorchEntry& entry = archive_.entries().at(tensor.place);
     if (!entry.place) return entry.value;
     const TorchEntry* const wanted[] = {&entry};
     return archive_.read(wanted).front();
@@ -142,16 +146,13 @@ class ArchiveTensors final : public TensorSource {
   }
 
  private:
-  static StoredTensor described(const TorchEntry& entry) {
+  static StoredTensor described(const TorchEntry& entry, size_t place) {
     return {.name = entry.name,
             .dtype = entry.dtype != kInvalid ? dtype_name(entry.dtype) : entry.dtype_name,
             .known = entry.dtype != kInvalid ? std::optional(entry.dtype) : std::nullopt,
             .shape = entry.shape,
-            .bytes = entry.bytes()};
-  }
-  const TorchEntry& entry_of(const StoredTensor& tensor) const {
-    return *std::find_if(archive_.entries().begin(), archive_.entries().end(),
-                         [&](const TorchEntry& entry) { return entry.name == tensor.name; });
+            .bytes = entry.bytes(),
+            .place = place};
   }
 
   const TorchArchive archive_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@ struct StoredTensor {
   std::optional<DType> known{};  // nullopt: the library lacks it, and its values are not read
   Shape shape{};
   uint64_t bytes = 0;
+  size_t place = 0;  // in the order of its file of weights, so that it is read without a search
 };
 
 // The tensors of a checkpoint, of a safetensors file, or of an archive of PyTorch's: what is the same in all three.

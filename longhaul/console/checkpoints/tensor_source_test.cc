@@ -58,6 +58,17 @@ TEST_F(TensorSourceTest, AStreamOfAnEmptyTensorIsEmpty) {
   EXPECT_EQ(streamed(*open_tensors(files_, path("model.ckpt-1")), "w"), "");
 }
 
+// A search for the name would make a look at all of them quadratic in their number.
+TEST_F(TensorSourceTest, ATensorOfAFileOfWeightsIsReadFromItsPlaceWithoutASearch) {
+  for (const std::string file : {"net.safetensors", "net.pt"}) {
+    save_state_dict({{"a", Tensor::scalar(1.0f)}, {"b", Tensor::scalar(2.0f)}}, path(file));
+    const auto source = open_tensors(files_, path(file));
+    StoredTensor called_a = source->tensors()[1];
+    called_a.name = "a";
+    EXPECT_TRUE(identical(source->read(called_a), Tensor::scalar(2.0f))) << file;
+  }
+}
+
 TEST_F(TensorSourceTest, RefusesWhatIsNone) {
   EXPECT_THROW(open_tensors(files_, path("none")), NotFoundError);
   EXPECT_THROW(open_tensors(files_, path("")), NotFoundError) << "a directory without checkpoints";

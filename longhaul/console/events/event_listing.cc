@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -35,13 +36,23 @@ struct TagRecord {
   uint64_t stride = 1;                              // of the scalars, each so many is a point
 };
 
+// Of the values that stand: those of steps that a later run made again do not.
 class TagRecords {
  public:
-  TagRecords(const EventListingOptions& options) : options_(options) {}
+  // `restarts`: those that the files have, as an earlier reading of them found. Only with all of them it is known of a
+  // value whether it stands.
+  TagRecords(const EventListingOptions& options, const std::vector<int64_t>& restarts)
+      : options_(options), lowest_to_come_(restarts) {
+    for (size_t i = lowest_to_come_.size(); i > 1; --i) {
+      lowest_to_come_[i - 2] = std::min(lowest_to_come_[i - 2], lowest_to_come_[i - 1]);
+    }
+  }
 
   void add(const EventValue& value) {
     if (std::string_view(value.kind) == "start") return begin_again(value.step);
     if (!is_wanted_tag(value.tag, options_.tag)) return;
+    highest_ = std::max(highest_, value.step);
+    if (is_made_again(value.step)) return;
     TagRecord& record = records_[value.tag];
     if (record.count++ == 0) record.first_step = value.step;
     record.kind = value.kind;
@@ -54,6 +65,8 @@ class TagRecords {
   }
 
   const std::map<std::string, TagRecord>& all() const { return records_; }
+  // The steps at which runs began, of those that made steps again.
+  const std::vector<int64_t>& restarts() const { return restarts_; }
 
  private:
   static void add_point(TagRecord& record, const EventValue& value) {
@@ -65,17 +78,37 @@ class TagRecords {
     record.stride *= 2;
   }
 
-  // What a run made from that step on, and no checkpoint had.
   void begin_again(int64_t step) {
-    for (auto& [tag, record] : records_) {
-      std::erase_if(record.values, [&](const EventValue& value) { return value.step >= step; });
-      std::erase_if(record.points, [&](const auto& point) { return point.first >= static_cast<double>(step); });
-    }
+    if (step <= highest_) restarts_.push_back(step);
+  }
+
+  bool is_made_again(int64_t step) const {
+    const size_t next = restarts_.size();
+    return next < lowest_to_come_.size() && step >= lowest_to_come_[next];
   }
 
   const EventListingOptions& options_;
+  std::vector<int64_t> lowest_to_come_;  // for each restart, the lowest step of it and the later ones
+  std::vector<int64_t> restarts_;
+  int64_t highest_ = std::numeric_limits<int64_t>::min();  // step
   std::map<std::string, TagRecord> records_;
 };
+
+struct ReadEvents {
+  EventFiles files;
+  TagRecords records;
+};
+
+// Again if runs made steps again, or do so meanwhile: memory does not hold all values until their restart comes.
+ReadEvents read_events(FileSystem& files, const EventListingOptions& options) {
+  std::vector<int64_t> restarts;
+  while (true) {
+    ReadEvents read{EventFiles(files, options.path), TagRecords(options, restarts)};
+    read.files.read([&](const EventValue& value) { read.records.add(value); });
+    if (read.records.restarts() == restarts) return read;
+    restarts = read.records.restarts();
+  }
+}
 
 Json to_json(const EventValue& value) {
   Json json = {{"step", value.step}, {"time", value.time}};
@@ -161,9 +194,8 @@ class EventNews {
 }  // namespace
 
 Report list_events(FileSystem& files, const EventListingOptions& options, double now, const Terminal& terminal) {
-  EventFiles event_files(files, options.path);
-  TagRecords records(options);
-  event_files.read([&](const EventValue& value) { records.add(value); });
+  const ReadEvents read = read_events(files, options);
+  const auto& [event_files, records] = read;
   if (records.all().empty() && !options.tag.empty()) {
     throw NotFoundError(fmt::format("no event in {} has the tag {}", options.path, options.tag));
   }

@@ -18,9 +18,9 @@ struct EventListingOptions {
 };
 
 // longhaul events: the tags with their last values; of tags that are named, the last values, or a plot. After a restart
-// the values of steps that were made again replace the earlier ones, as TensorBoard has it. Of a plot memory holds at
-// most some thousand points of each tag. Something is wrong if a file is damaged; what it has before the damage is
-// listed. NotFoundError: no such path, or tag.
+// the values of steps that were made again replace the earlier ones, as TensorBoard has it; the files are then read
+// twice. Of a plot memory holds at most some thousand points of each tag. Something is wrong if a file is damaged; what
+// it has before the damage is listed. NotFoundError: no such path, or tag.
 Report list_events(FileSystem& files, const EventListingOptions& options, double now, const Terminal& terminal);
 
 // longhaul events --follow: calls say() with each new scalar whose tag is wanted, as text and JSON, from the moment of

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <new>
 
 #include "longhaul/console/events/event_values.h"
 #include "longhaul/events/summary.h"
@@ -114,6 +115,29 @@ TEST_F(EventListingTest, StepsThatWereMadeAgainReplaceTheEarlierOnes) {
   EXPECT_EQ(values[5]["value"], 7);
 }
 
+TEST_F(EventListingTest, WhatARestartWithdrewIsNotListedEvenIfNothingReplacesIt) {
+  add_scalars(1, 9, "old");
+  append(with(9, scalar_summary("late", 1)));
+  const auto begin_at = [&](int64_t step, const std::string& name) {
+    proto::Event start = event_at(step);
+    start.mutable_session_log()->set_status(proto::SessionLog::START);
+    append(framed(start), name);
+  };
+  begin_at(8, "events.out.tfevents.2.host");
+  append(with(8, scalar_summary("new", 7)), "events.out.tfevents.2.host");
+  begin_at(5, "events.out.tfevents.3.host");
+  append(with(6, scalar_summary("new", 7)), "events.out.tfevents.3.host");
+  const Json tags = list().json["tags"];
+  ASSERT_EQ(tags.size(), 2u) << tags;
+  EXPECT_EQ(tags[0]["last"]["step"], 6);
+  EXPECT_EQ(tags[1]["count"], 4);
+  EXPECT_EQ(tags[1]["last"]["step"], 4);
+  EXPECT_EQ(list({.tag = "old", .plots = true}).json["tags"][0]["points"].back()[0], 4);
+  const Json values = list({.tag = "old", .last = 3}).json["tags"][0]["values"];
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(values[0]["step"], 2);
+}
+
 TEST_F(EventListingTest, ScalarsOfTensorFlow2AreScalars) {
   proto::TensorProto tensor;
   tensor.set_dtype(proto::DT_FLOAT);
@@ -129,6 +153,19 @@ TEST_F(EventListingTest, ADamagedFileIsNamedAndTheRestListed) {
   const Report report = list();
   EXPECT_FALSE(report.is_fine);
   EXPECT_THAT(report.text, AllOf(HasSubstr("wrong: "), HasSubstr("events.out.tfevents.1.host"), HasSubstr("other")));
+}
+
+TEST_F(EventListingTest, AFileThatMemoryIsTooSmallForIsNamedAndTheRestRead) {
+  add_scalars(0, 0);
+  append(with(1, scalar_summary("other", 1)), "events.out.tfevents.2.host");
+  EventFiles files(files_, directory_.path());
+  std::vector<std::string> tags;
+  files.read([&](const EventValue& value) {
+    if (value.tag == "loss") throw std::bad_alloc();
+    tags.push_back(value.tag);
+  });
+  EXPECT_THAT(tags, ElementsAre("other"));
+  EXPECT_THAT(files.problems(), ElementsAre(HasSubstr("events.out.tfevents.1.host: memory is too small")));
 }
 
 TEST_F(EventListingTest, AFileThatStillGrowsIsFine) {

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "longhaul/console/text/plot.h"
@@ -168,6 +169,9 @@ void EventFiles::read_file(const std::string& path, const UseEvent& use) {
     file.is_over = true;
   } catch (const Error& error) {
     problems_.emplace_back(error.what());
+    file.is_over = true;
+  } catch (const std::bad_alloc&) {
+    problems_.push_back(fmt::format("{}: memory is too small for its event at {}", path, file.offset));
     file.is_over = true;
   }
 }

@@ -54,6 +54,9 @@ JournalRecord journal_of(FileSystem& files, const std::string& directory) {
   try {
     const std::string text = read_file(files, journal_path(directory), kMostBytes);
     ParsedJournal parsed = parse_run_journal(text);
+    if (parsed.lines == 0) {  // a chief writes the first two at once
+      throw DataLossError(journal_path(directory) + ": no line of it can be read, so it is damaged, or no journal");
+    }
     journal.is_there = true;
     journal.history = std::move(parsed.history);
     journal.damaged_lines = parsed.damaged_lines;

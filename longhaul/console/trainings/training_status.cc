@@ -175,7 +175,8 @@ class Examination {
     }
     if (run != nullptr && run->end == PastRun::End::kDied) status_.state = "died";
     if (!status_.state.empty()) return;
-    status_.state = status_.checkpoint || status_.journal.is_there ? "not running" : "no training";
+    const bool has_journal = status_.journal.is_there || !status_.journal.problem.empty();
+    status_.state = status_.checkpoint || has_journal ? "not running" : "no training";
     if (status_.state == "no training") complain("there is no training here: no checkpoint, no journal, no chief");
   }
 

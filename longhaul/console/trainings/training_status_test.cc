@@ -1,5 +1,7 @@
 #include "longhaul/console/trainings/training_status.h"
 
+#include <unistd.h>
+
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/trainings/training_fixture.h"
@@ -191,6 +193,20 @@ TEST_F(TrainingStatusTest, DamagedRecordsAreProblemsAndNoEnd) {
   write_file_atomically(files_, journal_path(directory_.path()), journal_ + "00000000 garbage\n");
   EXPECT_THAT(status().problems, Contains(HasSubstr("chief.owner")));
   EXPECT_THAT(status().notes, Contains(HasSubstr("1 damaged lines")));
+}
+
+TEST_F(TrainingStatusTest, AJournalOfWhichNothingCanBeReadIsWrong) {
+  const std::string journal = journal_path(directory_.path());
+  for (const std::string& text : {std::string(), std::string("garbage\n00000000 began 5 - x\n"),
+                                  std::string(5000, '\0'), "longhaul run journal 1\n" + std::string(5000, '\0')}) {
+    write_file_atomically(files_, journal, text);
+    EXPECT_EQ(status().state, "not running");
+    EXPECT_THAT(status().problems, ElementsAre(HasSubstr(journal + ": no line of it can be read")));
+  }
+  files_.remove(journal);
+  ASSERT_EQ(::symlink("run.journal", journal.c_str()), 0);
+  EXPECT_EQ(status().state, "not running");
+  EXPECT_THAT(status().problems, ElementsAre(HasSubstr(journal))) << "and not that there is no training";
 }
 
 TEST_F(TrainingStatusTest, LinesFitANarrowTerminal) {

@@ -48,6 +48,16 @@ bool is_taken_by_checkpoint(FileSystem& files, const std::string& prefix) {
          !data_files_of(files, prefix).empty();
 }
 
+// A prefix is the beginning of the names of a checkpoint's files: what has exactly that name is something else.
+void check_prefix(FileSystem& files, const std::string& to) {
+  if (!files.exists(to)) return;
+  throw InvalidArgumentError(fmt::format(
+      "{} is {}, and the files of a checkpoint would only begin with that name: TO is a file of weights (.safetensors, "
+      ".pt, .pth) or a prefix that names nothing yet{}",
+      to, files.is_directory(to) ? "a directory" : "a file",
+      files.is_directory(to) ? ", as " + to + "/model.ckpt-0 is" : ""));
+}
+
 using Rename = std::function<std::optional<std::string>(const std::string& name)>;
 
 struct CompiledRule {
@@ -155,7 +165,8 @@ Copied convert(FileSystem& files, const ConversionOptions& options) {
 
 void check_conversion(const ConversionOptions& options) {
   if (options.from.empty()) throw InvalidArgumentError("what is to be copied has an empty name");
-  if (base_name(options.to).empty()) {
+  const std::string name = base_name(options.to);
+  if (name.empty() || name == "." || name == "..") {
     throw InvalidArgumentError(
         fmt::format("'{}' names no file: TO is that of a file of weights, or the prefix of a checkpoint", options.to));
   }
@@ -173,6 +184,7 @@ NameRule parse_name_rule(const std::string& text) {
 
 Report convert_tensors(FileSystem& files, const ConversionOptions& options, const Terminal&) {
   check_conversion(options);
+  if (!is_file_of_weights(options.to)) check_prefix(files, options.to);
   const bool exists =
       is_file_of_weights(options.to) ? is_taken(files, options.to) : is_taken_by_checkpoint(files, options.to);
   if (exists && !options.replaces) {

@@ -31,14 +31,15 @@ struct ConversionOptions {
 };
 
 // InvalidArgumentError: what `options` say makes no sense, whatever the files have: a pattern that is no regular
-// expression, or longer than 1000 bytes; an empty name.
+// expression, or longer than 1000 bytes; an empty name, or that of a directory ("runs/..").
 void check_conversion(const ConversionOptions& options);
 
 // longhaul convert: copies tensors from one format to another, or renames them. The result is there whole, or not at
-// all. The directory of a checkpoint that is written is locked meanwhile: DirectoryLockedError, a training runs there.
-// AlreadyExistsError: `to` exists, if only as a link to nothing. NotFoundError: no tensor has a name that is wanted.
-// InvalidArgumentError: a rule makes two names one, or a name is longer than rules
-// may have (4096 bytes). Other errors are those of the formats.
+// all. Directories that `to` lacks are made. The directory of a checkpoint that is written is locked meanwhile:
+// DirectoryLockedError, a training runs there. AlreadyExistsError: `to` exists, if only as a link to nothing.
+// NotFoundError: no tensor has a name that is wanted. InvalidArgumentError: a rule makes two names one; a name is
+// longer than rules may have (4096 bytes); `to` is a prefix, and there is a directory, a file or a device of exactly
+// that name. Other errors are those of the formats.
 Report convert_tensors(FileSystem& files, const ConversionOptions& options, const Terminal& terminal);
 
 }  // namespace longhaul::console

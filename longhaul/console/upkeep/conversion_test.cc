@@ -91,6 +91,21 @@ TEST_F(ConversionTest, RefusesEmptyNamesAndLongPatterns) {
   EXPECT_NO_THROW(check_conversion({.from = "a", .to = "b", .only = std::string(1000, 'x')}));
 }
 
+TEST_F(ConversionTest, RefusesAPrefixThatNamesADirectoryOrADevice) {
+  for (const std::string name : {".", "..", "a/.", "a/..", "../.."}) {
+    EXPECT_THROW(check_conversion({.from = "a", .to = name}), InvalidArgumentError) << name;
+  }
+  EXPECT_NO_THROW(check_conversion({.from = "a", .to = "../..."}));
+  files_.make_directories(path("runs"));
+  for (const std::string& to : {path("runs"), path("m-1.index"), std::string("/dev/full")}) {
+    for (const bool replaces : {false, true}) {
+      const ConversionOptions options{.from = path("m-1"), .to = to, .replaces = replaces};
+      EXPECT_THROW(convert_tensors(files_, options, {}), InvalidArgumentError) << to;
+    }
+    EXPECT_FALSE(files_.exists(to + ".index"));
+  }
+}
+
 TEST_F(ConversionTest, RefusesWhatIsAmbiguousOrNoRule) {
   EXPECT_THROW(convert("m-1", "a.safetensors", {.rules = {{".*", "w"}}}), InvalidArgumentError);
   EXPECT_FALSE(files_.exists(path("a.safetensors")));

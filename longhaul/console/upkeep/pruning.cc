@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "longhaul/base/clock.h"
@@ -86,21 +88,31 @@ void check_latest(FileSystem& files, const std::string& directory, const std::ve
   throw FailedPreconditionError("no checkpoint is the latest, so nothing is deleted");
 }
 
+// nullopt: there is none. FailedPreconditionError: it is there, but nobody knows which checkpoint it names.
+std::optional<CheckpointState> usable_state(FileSystem& files, const std::string& directory) {
+  ReadCheckpointState read = read_checkpoint_state(files, directory);
+  if (read.status == ReadCheckpointState::Status::kMissing) return std::nullopt;
+  if (read.status == ReadCheckpointState::Status::kRead) return std::move(read.state);
+  throw FailedPreconditionError(
+      fmt::format("cannot tell which checkpoint is named as the latest, so nothing is deleted: {}. Repair {}, or move "
+                  "it away: then the newest checkpoint is the latest",
+                  read.why, join_path(directory, kDefaultStateFile)));
+}
+
 // The state without these checkpoints, which it marks for deletion, or no longer does.
 void write_state_without(FileSystem& files, const std::string& directory, const std::set<std::string>& names,
                          bool are_marked) {
-  ReadCheckpointState read = read_checkpoint_state(files, directory);
-  if (read.status != ReadCheckpointState::Status::kRead) return;
-  CheckpointState& state = read.state;
-  CheckpointState next = state;
+  const std::optional<CheckpointState> state = usable_state(files, directory);
+  if (!state) return;
+  CheckpointState next = *state;
   next.all_model_checkpoint_paths.clear();
   next.all_model_checkpoint_timestamps.clear();
-  const bool has_times = state.all_model_checkpoint_timestamps.size() == state.all_model_checkpoint_paths.size();
-  for (size_t i = 0; i < state.all_model_checkpoint_paths.size(); ++i) {
-    const std::string& path = state.all_model_checkpoint_paths[i];
+  const bool has_times = state->all_model_checkpoint_timestamps.size() == state->all_model_checkpoint_paths.size();
+  for (size_t i = 0; i < state->all_model_checkpoint_paths.size(); ++i) {
+    const std::string& path = state->all_model_checkpoint_paths[i];
     if (names.contains(base_name(path))) continue;
     next.all_model_checkpoint_paths.push_back(path);
-    if (has_times) next.all_model_checkpoint_timestamps.push_back(state.all_model_checkpoint_timestamps[i]);
+    if (has_times) next.all_model_checkpoint_timestamps.push_back(state->all_model_checkpoint_timestamps[i]);
   }
   std::erase_if(next.paths_marked_for_deletion,
                 [&](const std::string& path) { return names.contains(base_name(path)); });
@@ -128,14 +140,23 @@ void delete_chosen(FileSystem& files, const PruneOptions& options, const std::ve
   write_state_without(files, options.directory, names, false);
 }
 
+// FailedPreconditionError: one of the files that say what is kept cannot be used.
+using Check = void (*)(FileSystem& files, const std::string& directory);
+constexpr Check kChecks[] = {
+    [](FileSystem& files, const std::string& directory) { usable_retention(files, directory, "nothing is deleted"); },
+    [](FileSystem& files, const std::string& directory) { usable_state(files, directory); },
+};
+
 // What a preview has to say of what keeps --delete from it.
 std::vector<std::string> obstacles_to(FileSystem& files, const PruneOptions& options) {
   if (options.deletes) return {};
   std::vector<std::string> obstacles;
-  try {
-    usable_retention(files, options.directory, "nothing is deleted");
-  } catch (const FailedPreconditionError& error) {
-    obstacles.emplace_back(error.what());
+  for (const Check check : kChecks) {
+    try {
+      check(files, options.directory);
+    } catch (const FailedPreconditionError& error) {
+      obstacles.emplace_back(error.what());
+    }
   }
   if (const auto elsewhere = latest_elsewhere(files, options.directory)) {
     obstacles.push_back(fmt::format("the latest checkpoint is {}, which is not in {}", *elsewhere, options.directory));
@@ -177,7 +198,7 @@ Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const T
     lock = std::make_unique<DirectoryLock>(options.directory, DirectoryLockOptions{.files = &files});
     pins = std::make_unique<RetentionLock>(files, Clock::real(), options.directory, kLongestWaitForPins);
     if (pins->state() == RetentionLock::State::kTaken) throw UnavailableError(pins->why() + ": try again");
-    usable_retention(files, options.directory, "nothing is deleted");
+    for (const Check check : kChecks) check(files, options.directory);
   }
   const std::vector<Choice> choices = choose(files, options);
   if (lock != nullptr) delete_chosen(files, options, choices, *lock);

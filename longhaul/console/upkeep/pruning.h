@@ -20,10 +20,11 @@ struct PruneOptions {
 // longhaul prune: deletes old checkpoints. Never the latest, what the state file names as such, a pinned one, one with
 // a metric, one without a step, or what is no whole checkpoint.
 //
-//   0. The retention file is read. FailedPreconditionError: it is there, but cannot be used: nobody knows what is
-//   pinned.
-//   1. The directory is locked, so that no training begins there. DirectoryLockedError: one is under way, and deletes
+//   0. The directory is locked, so that no training begins there. DirectoryLockedError: one is under way, and deletes
 //      old checkpoints itself.
+//   1. The retention file and the state file are read. FailedPreconditionError: one is there, but cannot be used:
+//   nobody
+//      knows what is pinned, or which checkpoint is named.
 //   2. The latest checkpoint is read. DataLossError: it, or a newer one, is damaged, and nothing is deleted.
 //   3. The state file marks the others for deletion, and no longer lists them.
 //   4. They are deleted, the index first; then the state file no longer marks them.

@@ -1,6 +1,7 @@
 #include "longhaul/console/upkeep/pruning.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
@@ -107,6 +108,31 @@ TEST_F(PruningTest, NothingIsDeletedIfNobodyKnowsWhatIsPinned) {
   files_.remove(file);
   prune({.keep = 1, .deletes = true});
   EXPECT_THAT(steps(), ElementsAre(30));
+}
+
+TEST_F(PruningTest, NothingIsDeletedIfNobodyKnowsWhatTheStateFileNames) {
+  write_steps({10, 20, 30});
+  const std::string file = path(kDefaultStateFile);
+  const auto is_refused = [&] {
+    EXPECT_THROW(prune({.keep = 1, .deletes = true}), FailedPreconditionError);
+    const Report preview = prune({.keep = 1});
+    EXPECT_THAT(preview.text, AllOf(HasSubstr("--delete will refuse"), HasSubstr("Repair " + file)));
+    EXPECT_FALSE(preview.is_fine);
+    EXPECT_THAT(steps(), ElementsAre(10, 20, 30));
+  };
+  for (const std::string text : {"model_checkpoint_path: model.ckpt-10\n", "", "all_model_checkpoint_paths: \"m\"\n"}) {
+    write_file_atomically(files_, file, text);
+    is_refused();
+  }
+  files_.remove(file);
+  ASSERT_EQ(::symlink("none", file.c_str()), 0);
+  is_refused();
+  files_.remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  is_refused();
+  files_.remove(file);
+  prune({.keep = 1, .deletes = true});
+  EXPECT_THAT(steps(), ElementsAre(30)) << "without a state file the newest is the latest";
 }
 
 TEST_F(PruningTest, NothingIsDeletedUnderARunningTraining) {

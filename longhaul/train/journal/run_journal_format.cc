@@ -333,7 +333,11 @@ void for_each_line(std::string_view text, const Use& use, const Bad& bad) {
 
 ParsedJournal parse_run_journal(std::string_view text) {
   ParsedJournal parsed;
-  for_each_line(text, [&](std::string_view line) { apply_line(line, parsed); }, [&] { ++parsed.damaged_lines; });
+  const auto apply = [&](std::string_view line) {
+    apply_line(line, parsed);
+    ++parsed.lines;
+  };
+  for_each_line(text, apply, [&] { ++parsed.damaged_lines; });
   return parsed;
 }
 

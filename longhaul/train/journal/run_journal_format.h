@@ -26,6 +26,7 @@ struct ParsedJournal {
   RunHistory history;
   std::optional<RunEvent> last;  // the last event since the sums; nullopt: none
   int damaged_lines = 0;         // skipped ones, not counting an unfinished last line
+  int lines = 0;                 // the others, without the first
 };
 
 // Never fails: lines that cannot be read are skipped.
