@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,6 +13,8 @@
 #include "longhaul/console/board/board_fixture.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/media/image.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -272,15 +275,90 @@ TEST_F(BoardAnswersTest, HostileNamesStayTextAndTwoStayTwo) {
   EXPECT_EQ(get("/texts.json", {{"run", "0"}, {"tag", "3"}})["texts"][0]["text"], "<b>bold</b>\ufffd");
 }
 
-TEST_F(BoardAnswersTest, ATagThatIsNoTextEndsItsFileAndThatIsTold) {
+TEST_F(BoardAnswersTest, AnEventWithATagThatIsNoTextIsLeftOutAndThatIsTold) {
   WrittenRun run(path("a"));
   run.start(0);
   run.scalar("loss", 1, 1);
   run.scalar("\xff", 2, 1);
+  run.scalar("loss", 3, 1);
   run.flush();
   look();
-  EXPECT_EQ(curve("loss")["kept"], 1);
-  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("is not an event"));
+  EXPECT_EQ(curve("loss")["steps"], json({1, 3}));
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("1 records are no events"));
+}
+
+TEST_F(BoardAnswersTest, NoMemoryIsTakenForARecordThatIsTooLongAndTheOtherRunsAreRead) {
+  std::string record;
+  append_record(record, "x");
+  const uint64_t length = uint64_t{1} << 40;
+  record.replace(0, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
+  const uint32_t crc = mask_crc32c(crc32c(record.substr(0, sizeof length)));
+  record.replace(sizeof length, sizeof crc, reinterpret_cast<const char*>(&crc), sizeof crc);
+  for (const std::string name : {"a", "b", "c"}) {
+    WrittenRun run(path(name));
+    run.start(0);
+    run.scalar("loss", 1, 1);
+    run.flush();
+    if (name != "c") run.append(record.substr(0, kRecordHeaderBytes));
+    if (name == "b") std::filesystem::resize_file(run.event_file(), length + 1000);  // it takes no room on the disk
+  }
+  look();
+  const json runs = get("/runs.json")["runs"];
+  EXPECT_THAT(runs[0]["problems"], IsEmpty()) << "the rest may still be written";
+  EXPECT_THAT(runs[1]["problems"].dump(), HasSubstr("has 1099511627776 bytes, 67108864 are the limit"));
+  for (const json& run : runs) EXPECT_EQ(run["scalars"][0]["last"], 1);
+}
+
+TEST_F(BoardAnswersTest, AFileThatCannotBeReadForAWhileIsReadOnThen) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  look();
+  std::filesystem::rename(run.event_file(), path("aside"));
+  ASSERT_EQ(::mkfifo(run.event_file().c_str(), 0600), 0);
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("events.out.tfevents"));
+  std::filesystem::rename(path("aside"), run.event_file());
+  run.scalar("loss", 2, 1);
+  run.flush();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"], IsEmpty());
+  EXPECT_EQ(curve("loss")["steps"], json({1, 2}));
+}
+
+// As a network file system may show a file that grows.
+TEST_F(BoardAnswersTest, ATailOfZerosThatIsFilledLaterIsRead) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  const auto size = std::filesystem::file_size(run.event_file());
+  run.append(std::string(100, '\0'));
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("corrupted record"));
+  std::filesystem::resize_file(run.event_file(), size);
+  run.scalar("loss", 2, 1);
+  run.flush();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"], IsEmpty());
+  EXPECT_EQ(curve("loss")["steps"], json({1, 2}));
+}
+
+TEST_F(BoardAnswersTest, AFileThatIsReplacedIsReadAnew) {
+  const auto write = [&](double value, int64_t last) {
+    WrittenRun run(path("a"));
+    std::filesystem::remove(path("a/events.out.tfevents.1763721934.host"));
+    run.start(0);
+    for (int64_t step = 1; step <= last; ++step) run.scalar("loss", step, value);
+    run.flush();
+    look();
+  };
+  write(1, 4);
+  for (const int64_t last : {8, 2}) {
+    write(static_cast<double>(last), last);
+    EXPECT_EQ(curve("loss")["values"], json(std::vector<double>(static_cast<size_t>(last), static_cast<double>(last))));
+  }
 }
 
 TEST_F(BoardAnswersTest, QueriesThatMakeNoSenseAreRefused) {

@@ -12,6 +12,9 @@ inline constexpr size_t kMostTagBytes = 500;                       // of a tag's
 inline constexpr uint64_t kMostSamplesOfAll = uint64_t{16} << 20;  // of the scalars of all runs: 400 to 800 MB
 inline constexpr size_t kMostPlaces = 256;                         // of a tag's images, histograms or texts
 inline constexpr size_t kMostStarts = 1000;                        // of a run
+inline constexpr size_t kMostEventFiles = 5000;                    // of a run
+inline constexpr size_t kMostProblems = 5;                         // of the event files of a run
+inline constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;   // of an event: more than is ever shown of one
 
 // What a reply has at most.
 inline constexpr size_t kMostDrawnSamples = 60000;  // of all curves of a reply

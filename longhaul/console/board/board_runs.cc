@@ -44,7 +44,7 @@ void BoardRun::look(TagNames& tags, std::atomic<uint64_t>& samples, const std::f
     complain("", false);
   } catch (const NotFoundError&) {
     complain("the directory is gone", true);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // no memory, too: the other runs are read all the same
     complain(error.what(), false);
   }
 }
@@ -73,7 +73,8 @@ void BoardRun::look_at_journal() {
   marks_ = marks_of(journal.history);
 }
 
-// One that was removed and is back is another run: what was read of the first one goes.
+// One that was removed and is back is another run, as one whose event files are others: what was read of the first one
+// goes.
 void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
   std::shared_ptr<RunEvents> events;
   {
@@ -86,7 +87,9 @@ void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const
     MutexLock lock(mutex_);
     events_ = events;
   }
-  events->read(go_on);
+  if (!events->read(go_on)) return;
+  MutexLock lock(mutex_);
+  events_.reset();
 }
 
 std::shared_ptr<RunEvents> BoardRun::events() const {

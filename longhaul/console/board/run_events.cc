@@ -51,19 +51,18 @@ uint64_t RunEvents::kept_samples() const {
   return all;
 }
 
-void RunEvents::read(const std::function<bool()>& go_on) {
-  try {
-    event_files_.read_events([&](const proto::Event& event, const EventPlace& place) {
-      if (!go_on()) throw Stopped();
+bool RunEvents::read(const std::function<bool()>& go_on) {
+  const RunFiles::End end = event_files_.read([&](const proto::Event& event, const EventPlace& place) {
+    {
       MutexLock lock(mutex_);
       apply(event, place);
-    });
-  } catch (const Stopped&) {
-    return;
-  }
-  is_read_ = true;
+    }
+    return go_on();
+  });
+  is_read_ = is_read_ || end == RunFiles::End::kRead;
   MutexLock lock(mutex_);
   problems_ = event_files_.problems();
+  return end == RunFiles::End::kReplaced;
 }
 
 void RunEvents::apply(const proto::Event& event, const EventPlace& place) {
@@ -179,7 +178,7 @@ proto::Summary::Value RunEvents::value_at(const MediaPlace& place) const {
     MutexLock lock(mutex_);
     path = paths_.at(place.file);
   }
-  const proto::Event event = event_at(files_, {path, place.offset});
+  const proto::Event event = event_in(files_, {path, place.offset});
   const auto value = static_cast<int>(place.value);
   if (event.step() != place.step || value >= event.summary().value_size()) {
     throw NotFoundError(fmt::format("{} has something else at {} by now", path, place.offset));

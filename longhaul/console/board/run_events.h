@@ -11,8 +11,8 @@
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/console/board/long_curve.h"
+#include "longhaul/console/board/run_files.h"
 #include "longhaul/console/board/tag_names.h"
-#include "longhaul/console/events/event_values.h"
 #include "longhaul/io/files/file.h"
 
 namespace longhaul::console {
@@ -52,8 +52,9 @@ class RunEvents {
   ~RunEvents();
   RunEvents(const RunEvents&) = delete;
 
-  // What was written since the last call. `go_on`: asked often; false ends it at once. Errors of the directory.
-  void read(const std::function<bool()>& go_on) EXCLUDES(mutex_);
+  // What was written since the last call. `go_on`: asked often; false ends it at once. Returns whether a file was
+  // replaced, so that all is to be read anew. Errors of the directory.
+  bool read(const std::function<bool()>& go_on) EXCLUDES(mutex_);
   bool thin_largest() EXCLUDES(mutex_);  // to make room; false: there is none worth it
 
   std::vector<CurveFacts> curves() const EXCLUDES(mutex_);
@@ -66,7 +67,7 @@ class RunEvents {
   std::optional<Drawn> draw(uint32_t tag, int64_t from, int64_t to, size_t most, double smoothing) const
       EXCLUDES(mutex_);
   std::vector<MediaPlace> places(MediaKind kind, uint32_t tag) const EXCLUDES(mutex_);
-  // What stands there now. Errors of event_at(); NotFoundError: it is something else.
+  // What stands there now. Errors of event_in(); NotFoundError: it is something else.
   proto::Summary::Value value_at(const MediaPlace& place) const EXCLUDES(mutex_);
 
   std::vector<std::pair<int64_t, double>> starts() const EXCLUDES(mutex_);  // steps and times
@@ -74,8 +75,6 @@ class RunEvents {
   bool is_read() const { return is_read_; }  // to its end, once at least
 
  private:
-  struct Stopped {};
-
   void apply(const proto::Event& event, const EventPlace& place) REQUIRES(mutex_);
   void add_scalar(uint32_t tag, const CurveSample& sample) REQUIRES(mutex_);
   void add_media(MediaKind kind, uint32_t tag, const MediaPlace& place) REQUIRES(mutex_);
@@ -88,7 +87,7 @@ class RunEvents {
   const std::string directory_;
   TagNames& tags_;
   std::atomic<uint64_t>& samples_;
-  EventFiles event_files_;  // of the thread that reads
+  RunFiles event_files_;  // of the thread that reads
   std::atomic<bool> is_read_{false};
 
   mutable Mutex mutex_;
