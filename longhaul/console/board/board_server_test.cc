@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -100,6 +102,22 @@ TEST_F(BoardServerTest, AStopEndsItThoughFilesAreBeingRead) {
   again.port = port;
   BoardServer next(FileSystem::real(), again);
   next.start();  // the port is free
+}
+
+using BoardServerDeathTest = BoardServerTest;
+
+TEST_F(BoardServerDeathTest, ItEndsWithItsOwnStatusHoweverManySignalsCome) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        serve_board(FileSystem::real(), options, [](const std::string& line) {
+          if (line.find("http://") == line.npos) return;
+          for (const int each : {SIGINT, SIGTERM, SIGHUP}) raise(each);
+        });
+        raise(SIGTERM);
+        _exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(BoardServerTest, APortThatIsTakenIsAnError) {
