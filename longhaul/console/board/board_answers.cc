@@ -82,6 +82,8 @@ HttpReply reply_or_refusal(const BoardRuns& runs, const HttpQuery& query, Answer
     return text_reply(404, std::string(error.what()) + "\n");
   } catch (const DataLossError& error) {
     return text_reply(410, std::string(error.what()) + "\n");
+  } catch (const Error& error) {  // of the files: it may pass
+    return text_reply(503, std::string(error.what()) + "\n");
   }
 }
 

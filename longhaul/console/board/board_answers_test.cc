@@ -16,6 +16,7 @@
 #include "longhaul/io/records/crc32c.h"
 #include "longhaul/io/records/record.h"
 #include "longhaul/media/image.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::console {
@@ -29,11 +30,21 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+// Some directories of which cannot be read.
+class LockedFiles : public testing::FaultyFileSystem {
+ public:
+  std::vector<std::string> list(const std::string& directory) override {
+    if (directory == locked) throw PermissionDeniedError("list " + directory + ": Permission denied");
+    return FaultyFileSystem::list(directory);
+  }
+  std::string locked{};
+};
+
 class BoardAnswersTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return directory_.file(name); }
   void look() {
-    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(FileSystem::real(), directories());
+    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(files_, directories());
     for (int i = 0; i < 5; ++i) runs_->look([] { return true; });  // one of them looks for new runs, too
   }
   virtual std::vector<std::string> directories() const { return {directory_.path()}; }
@@ -65,6 +76,7 @@ class BoardAnswersTest : public ::testing::Test {
   }
 
   testing::TemporaryDirectory directory_;
+  LockedFiles files_;
   std::shared_ptr<BoardRuns> runs_;
 };
 
@@ -421,6 +433,22 @@ TEST_F(BoardAnswersTest, OptionsAreWhatTheNewestCheckpointRecords) {
     EXPECT_TRUE(row["values"][1].is_null());
     EXPECT_TRUE(row["differs"]);
   }
+}
+
+TEST_F(BoardAnswersTest, ARunThatCannotBeReadIsToldAndTheOthersAreShown) {
+  write_demo_runs(directory_.path());
+  look();
+  files_.locked = path("faster");
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][1]["problems"].dump(), HasSubstr("Permission denied"));
+  const json options = get("/options.json", {{"runs", "0,1"}});
+  EXPECT_EQ(options["runs"][0]["source"], "model.ckpt-1000");
+  EXPECT_THAT(options["runs"][1]["problem"].get<std::string>(), HasSubstr("Permission denied"));
+  EXPECT_THAT(options["options"], Not(IsEmpty()));
+  EXPECT_THAT(get("/checkpoints.json", {{"run", "1"}})["error"].get<std::string>(), HasSubstr("Permission denied"));
+  files_.locked.clear();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][1]["problems"], IsEmpty());
 }
 
 TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {

@@ -463,7 +463,8 @@ async function optionNodes() {
   box.onchange = () => { showsAllOptions = box.checked; refresh(); };
   label.append(box, ' also what is the same');
   const rows = all.options.filter(o => showsAllOptions || o.differs || runs.length === 1);
-  const source = runs.map((run, i) => run.name + ': ' + (all.runs[i].source || 'nothing is recorded')).join('; ');
+  const source = runs.map((run, i) => run.name + ': ' + (all.runs[i].problem || all.runs[i].source ||
+    'nothing is recorded')).join('; ');
   const nodes = [label, element('p', 'What the .meta file of the newest checkpoint records (record_option(), ' +
     'versions, threads, processor, the graph), and the host of the newest start. ' + source, 'dim')];
   if (rows.length === 0) return [...nodes, element('p', 'Nothing that is recorded differs.')];
