@@ -189,6 +189,37 @@ TEST_F(BoardAnswersTest, ManyCurvesShareTheBoundOfAReply) {
   EXPECT_LE(all, kMostDrawnSamples);
 }
 
+TEST_F(BoardAnswersTest, WhatRunsHaveIsListedOfThoseThatAreAskedFor) {
+  write_demo_runs(directory_.path());
+  look();
+  const json one = get("/runs.json", {{"runs", "1,7"}})["runs"];
+  EXPECT_FALSE(one[0].contains("scalars"));
+  EXPECT_EQ(one[0]["step"], 1000);
+  EXPECT_THAT(one[1]["scalars"], SizeIs(2));
+  EXPECT_THAT(one[1]["images"], SizeIs(1));
+  const json none = get("/runs.json", {{"runs", ""}});
+  for (const json& run : none["runs"]) EXPECT_FALSE(run.contains("scalars"));
+  EXPECT_THAT(none["notes"], IsEmpty());
+  EXPECT_EQ(reply("/runs.json", {{"runs", "x"}}).status, 400);
+}
+
+TEST_F(BoardAnswersTest, AListIsBoundedAndThatIsTold) {
+  constexpr size_t kRuns = 2 * kMostListed / kMostTags;
+  for (size_t i = 0; i < kRuns; ++i) {
+    WrittenRun run(path("r" + std::to_string(i)));
+    run.start(0);
+    for (size_t tag = 0; tag < kMostTags; ++tag) run.scalar(fmt::format("tag{}", tag), 1, 1);
+    run.flush();
+  }
+  look();
+  const json all = get("/runs.json");
+  size_t listed = 0;
+  for (const json& run : all["runs"]) listed += run.contains("scalars") ? run["scalars"].size() : 0;
+  EXPECT_EQ(listed, kMostListed);
+  EXPECT_THAT(all["notes"].dump(), HasSubstr("4 of the chosen runs have too much to list"));
+  EXPECT_THAT(get("/runs.json", {{"runs", "7"}})["runs"][kRuns - 1]["scalars"], SizeIs(kMostTags));
+}
+
 TEST_F(BoardAnswersTest, ImagesHistogramsAndTextsAreThoseOfTheFiles) {
   write_demo_runs(directory_.path());
   look();

@@ -17,6 +17,7 @@ inline constexpr size_t kMostProblems = 5;                         // of the eve
 inline constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;   // of an event: more than is ever shown of one
 
 // What a reply has at most.
+inline constexpr size_t kMostListed = 20000;        // curves, series of images and the like, and restarts, in a list
 inline constexpr size_t kMostDrawnSamples = 60000;  // of all curves of a reply
 inline constexpr size_t kMostDrawnOfCurve = 10000;
 inline constexpr size_t kMostHistograms = 60;

@@ -31,6 +31,7 @@ std::vector<RestartMark> marks_of(const RunHistory& history) {
     marks.push_back(
         {each.restored_step, 0, fmt::format("back from step {}, where the loss went bad", each.diverged_step)});
   }
+  if (marks.size() > kMostStarts) marks.erase(marks.begin(), marks.end() - static_cast<ptrdiff_t>(kMostStarts));
   return marks;
 }
 

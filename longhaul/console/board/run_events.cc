@@ -135,6 +135,23 @@ uint32_t RunEvents::file_number(const std::string& path) {
   return static_cast<uint32_t>(paths_.size() - 1);
 }
 
+size_t RunEvents::count() const {
+  MutexLock lock(mutex_);
+  return curves_.size() + media_.size();
+}
+
+NewestScalar RunEvents::newest() const {
+  MutexLock lock(mutex_);
+  NewestScalar newest;
+  for (const auto& [tag, curve] : curves_) {
+    if (curve.samples().empty()) continue;
+    const CurveSample& last = curve.samples().back();
+    newest.step = std::max(newest.step.value_or(last.step), last.step);
+    newest.time = std::max(newest.time, last.time);
+  }
+  return newest;
+}
+
 std::vector<CurveFacts> RunEvents::curves() const {
   MutexLock lock(mutex_);
   std::vector<CurveFacts> all;

@@ -43,6 +43,12 @@ struct CurveFacts {
   CurveSample first{}, last{};
 };
 
+// Of all curves of a run.
+struct NewestScalar {
+  std::optional<int64_t> step{};
+  double time = 0;
+};
+
 // What the board keeps of the event files of a run: scalars, and where the rest stands. One thread reads; any thread
 // may ask.
 class RunEvents {
@@ -57,6 +63,8 @@ class RunEvents {
   bool read(const std::function<bool()>& go_on) EXCLUDES(mutex_);
   bool thin_largest() EXCLUDES(mutex_);  // to make room; false: there is none worth it
 
+  size_t count() const EXCLUDES(mutex_);  // of curves, and of tags with images and the like
+  NewestScalar newest() const EXCLUDES(mutex_);
   std::vector<CurveFacts> curves() const EXCLUDES(mutex_);
   std::map<uint32_t, MediaSeries> media(MediaKind kind) const EXCLUDES(mutex_);  // by tag, without their places
   // `smoothing`: 0 to 1.

@@ -493,7 +493,7 @@ class ListedRun {
     this.box.onchange = () => {
       if (this.box.checked) chosen.add(run.run);
       else chosen.delete(run.run);
-      refresh();
+      chooseRuns();
     };
     swatch.style.background = colourOf(run.run);
     label.append(this.box, swatch, element('span', run.name), this.facts);
@@ -501,12 +501,11 @@ class ListedRun {
     $('runs').append(item);
   }
   tell(run) {
-    const scalars = run.scalars || [], step = scalars.reduce((most, each) => Math.max(most, each.last), -1);
-    const last = scalars.reduce((most, each) => Math.max(most, each.time), 0);
+    const step = run.step === undefined ? null : run.step;
     this.box.checked = chosen.has(run.run);
     this.facts.className = run.gone ? 'gone' : '';
-    this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step < 0 ? 'no scalars' :
-      'step ' + step + ', ' + ago(last);
+    this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step === null ? 'no scalars' :
+      'step ' + step + ', ' + ago(run.time);
   }
 }
 function showNotes() {
@@ -557,11 +556,17 @@ function choose() {
   $('content').replaceChildren();
   refresh();
 }
-let looks = 0, lost = 0;
+// What runs have is listed of the chosen ones only; at first these are the first ones.
+const runsAsked = () => data ? [...chosen].join(',') : [...Array(mostChosen).keys()].join(',');
+let looks = 0, lost = 0, current = 0, next = 0;
 async function look() {
+  clearTimeout(next);
+  const mine = ++current;
   if (!document.hidden) {
     try {
-      data = await load('runs.json');
+      const got = await load('runs.json?runs=' + runsAsked());
+      if (mine !== current) return;  // the choice has changed meanwhile
+      data = got;
       lost = 0;
       $('state').className = '';
       $('state').textContent = data.runs.length + (data.runs.length === 1 ? ' run' : ' runs') +
@@ -572,12 +577,18 @@ async function look() {
       showNotes();
       if (['scalars', 'images', 'histograms', 'texts'].includes(section) || looks++ % 5 === 0) refresh();
     } catch (error) {
+      if (mine !== current) return;
       lost += 1;
       $('state').className = 'bad';
       $('state').textContent = 'The board does not answer: it has ended, or the line is cut. ' + error.message;
     }
   }
-  setTimeout(look, lost > 3 ? 20000 : 2000);
+  next = setTimeout(look, lost > 3 ? 20000 : 2000);
+}
+function chooseRuns() {
+  showRuns();
+  refresh();
+  look();
 }
 const isDark = matchMedia('(prefers-color-scheme: dark)');
 isDark.addEventListener('change', () => {
@@ -595,8 +606,8 @@ Dygraph.PLUGINS = Dygraph.PLUGINS.filter(plugin => plugin !== Dygraph.Plugins.Le
 $('smoothing').oninput = () => { $('smoothing-value').textContent = $('smoothing').value; later(); };
 $('filter').oninput = later;
 $('logscale').onchange = refresh;
-$('all').onclick = () => { for (const run of data ? data.runs : []) chosen.add(run.run); showRuns(); refresh(); };
-$('none').onclick = () => { chosen.clear(); showRuns(); refresh(); };
+$('all').onclick = () => { for (const run of data ? data.runs : []) chosen.add(run.run); chooseRuns(); };
+$('none').onclick = () => { chosen.clear(); chooseRuns(); };
 window.addEventListener('hashchange', choose);
 if (matchMedia('(max-width: 50rem)').matches) $('choice').open = false;
 // For tests, and for whoever asks in the console of the browser.
