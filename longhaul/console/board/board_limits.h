@@ -7,6 +7,7 @@ namespace longhaul::console {
 
 // What a board keeps at most, so that its memory is bounded whatever is in the files. What is left out is told.
 inline constexpr size_t kMostRuns = 200;
+inline constexpr size_t kMostNotes = 50;                           // of what cannot be looked at
 inline constexpr size_t kMostTags = 5000;                          // of all runs together
 inline constexpr size_t kMostTagBytes = 500;                       // of a tag's name
 inline constexpr uint64_t kMostSamplesOfAll = uint64_t{16} << 20;  // of the scalars of all runs: 400 to 800 MB
