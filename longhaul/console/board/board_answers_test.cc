@@ -510,6 +510,26 @@ TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
   EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], IsEmpty()) << "it has no journal";
 }
 
+TEST_F(BoardAnswersTest, RunsThatAreGoneGiveTheirPlacesToNewOnes) {
+  std::vector<std::string> old;
+  for (size_t i = 0; i < kMostRuns; ++i) old.push_back(path(fmt::format("old{:03}", i)));
+  for (const std::string& each : old) WrittenRun(each).checkpoint(1);
+  look();
+  WrittenRun(path("new")).checkpoint(1);
+  std::filesystem::remove_all(old[0]);
+  look();
+  look();
+  const json listed = get("/runs.json");
+  ASSERT_THAT(listed["runs"], SizeIs(kMostRuns));
+  EXPECT_EQ(listed["runs"][0]["name"], "new");
+  EXPECT_THAT(listed["notes"], IsEmpty());
+  std::filesystem::remove_all(old[1]);
+  std::filesystem::create_directories(old[1]);  // it has no training, but is not gone either
+  WrittenRun(path("newer")).checkpoint(1);
+  look();
+  EXPECT_THAT(get("/runs.json")["notes"].dump(), HasSubstr("1 new runs are left out"));
+}
+
 TEST_F(BoardAnswersTest, ADamagedFileIsToldAndItsBeginningShown) {
   WrittenRun run(path("a"));
   run.start(0);

@@ -144,12 +144,28 @@ void BoardRuns::look(const std::function<bool()>& go_on) {
 void BoardRuns::find() {
   FoundRuns found = find_runs(files_, directories_);
   MutexLock lock(mutex_);
+  size_t left_out = 0;
   for (const FoundRun& each : found.runs) {
     const bool is_known =
         std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) { return run->directory() == each.directory; });
-    if (!is_known && runs_.size() < kMostRuns) runs_.push_back(std::make_shared<BoardRun>(files_, each));
+    if (!is_known && !add(std::make_shared<BoardRun>(files_, each))) ++left_out;
   }
   notes_ = std::move(found.notes);
+  if (left_out > 0) {
+    notes_.push_back(fmt::format("{} new runs are left out: a board shows {} at most", left_out, kMostRuns));
+  }
+}
+
+// Of so many runs one that is gone gives its place to a new one.
+bool BoardRuns::add(std::shared_ptr<BoardRun> run) {
+  if (runs_.size() < kMostRuns) {
+    runs_.push_back(std::move(run));
+    return true;
+  }
+  const auto gone = std::find_if(runs_.begin(), runs_.end(), [](const auto& each) { return each->is_gone(); });
+  if (gone == runs_.end()) return false;
+  *gone = std::move(run);
+  return true;
 }
 
 // What is above the bound goes from the longest curves, of whichever run.

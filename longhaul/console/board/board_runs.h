@@ -54,7 +54,8 @@ class BoardRun {
   bool is_gone_ GUARDED_BY(mutex_) = false;
 };
 
-// All runs of a board. Their numbers stay while the board lives. Any thread may ask; one looks.
+// All runs of a board. Their numbers stay while the board lives; only if there are too many, one that is gone gives its
+// own to a new one. Any thread may ask; one looks.
 class BoardRuns {
  public:
   BoardRuns(FileSystem& files, std::vector<std::string> directories)
@@ -72,6 +73,7 @@ class BoardRuns {
 
  private:
   void find() EXCLUDES(mutex_);
+  bool add(std::shared_ptr<BoardRun> run) REQUIRES(mutex_);  // false: there is no place
   void make_room();
 
   FileSystem& files_;

@@ -70,7 +70,8 @@ class Chart {
     let path = 'scalars.json?tag=' + this.tag + '&runs=' + facts.map(([run]) => run.run).join(',') + '&points=' +
       points + '&smoothing=' + smoothing;
     if (this.window) path += '&from=' + Math.floor(this.window[0]) + '&to=' + Math.ceil(this.window[1]);
-    const key = JSON.stringify([path, facts.map(([run, s]) => [s.added, s.kept, s.last, run.restarts.length]),
+    const key = JSON.stringify([path, facts.map(([run, s]) => [run.directory, s.added, s.kept, s.last,
+      run.restarts.length]),
       $('logscale').checked]);
     if (key === this.key) return;
     this.isBusy = true;
@@ -274,7 +275,7 @@ function showPanels(kind, what, fill) {
   for (const tag of tagsOf(kind)) {
     for (const run of runsChosen()) {
       const found = (run[kind] || []).find(each => each.tag === tag);
-      if (found) wanted.set(run.run + ' ' + tag, [run, tag, found.added]);
+      if (found) wanted.set(run.run + ' ' + tag + ' ' + run.directory, [run, tag, found.added]);
     }
   }
   for (const [key, panel] of panels) {
@@ -496,12 +497,14 @@ class ListedRun {
       chooseRuns();
     };
     swatch.style.background = colourOf(run.run);
-    label.append(this.box, swatch, element('span', run.name), this.facts);
+    this.name = element('span');
+    label.append(this.box, swatch, this.name, this.facts);
     item.append(label);
     $('runs').append(item);
   }
   tell(run) {
     const step = run.step === undefined ? null : run.step;
+    this.name.textContent = run.name;
     this.box.checked = chosen.has(run.run);
     this.facts.className = run.gone ? 'gone' : '';
     this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step === null ? 'no scalars' :
