@@ -25,8 +25,10 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -47,6 +49,8 @@ class BoardAnswersTest : public ::testing::Test {
     if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(files_, directories());
     for (int i = 0; i < 5; ++i) runs_->look([] { return true; });  // one of them looks for new runs, too
   }
+  // A board that keeps so much at most.
+  void bound(uint64_t bytes) { runs_ = std::make_shared<BoardRuns>(files_, directories(), bytes); }
   virtual std::vector<std::string> directories() const { return {directory_.path()}; }
 
   HttpReply reply(const std::string& path, const HttpQuery& query = {}) {
@@ -170,6 +174,67 @@ TEST_F(BoardAnswersTest, MoreThanAMillionPointsAreThinnedOutAndThatIsTold) {
   EXPECT_THAT(listed["problems"].dump(), HasSubstr("thinned out"));
   const json values = curve("loss")["values"];
   EXPECT_EQ(*std::max_element(values.begin(), values.end()), 9);
+}
+
+TEST_F(BoardAnswersTest, AllThatIsKeptHasOneBoundAndThatIsTold) {
+  constexpr uint64_t kBound = 1 << 20;
+  for (int i = 0; i < 3; ++i) {
+    WrittenRun run(path("r" + std::to_string(i)));
+    run.start(0);
+    for (int64_t step = 0; step < 1500; ++step) {
+      for (int tag = 0; tag < 20; ++tag) run.scalar(fmt::format("s{}", tag), step, step == 77 ? 9 : 1);
+      if (step < 300) run.summary(step, text_summary(fmt::format("t{}", step % 100), "x"));
+    }
+    run.flush();
+  }
+  bound(kBound);
+  look();
+  const json listed = get("/runs.json");
+  EXPECT_THAT(listed["notes"].dump(), HasSubstr("what the board keeps of all runs has reached 1.05 MB"));
+  size_t kept = 0;
+  for (const json& run : listed["runs"]) {
+    EXPECT_EQ(run["step"], 1499) << "each is read to its end";
+    EXPECT_THAT(run["problems"].dump(), HasSubstr("thinned out"));
+    EXPECT_THAT(run["scalars"], SizeIs(20));
+    EXPECT_THAT(run["texts"], SizeIs(100));
+    for (const json& each : run["scalars"]) kept += each["kept"].get<size_t>();
+  }
+  EXPECT_LE(kept * sizeof(CurveSample), kBound);
+  const json values = curve("s3")["values"];
+  EXPECT_EQ(*std::max_element(values.begin(), values.end()), 9);
+}
+
+TEST_F(BoardAnswersTest, PlacesOfTextsAndTheLikeAreWithinTheBound) {
+  constexpr uint64_t kBound = 1 << 20;
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int64_t step = 0; step < 256; ++step) {
+    for (int tag = 0; tag < 200; ++tag) run.summary(step, text_summary(fmt::format("t{}", tag), "x"));
+  }
+  run.flush();
+  bound(kBound);
+  look();
+  size_t places = 0;
+  for (int tag = 0; tag < 200; ++tag) {
+    const json texts = get("/texts.json", {{"run", "0"}, {"tag", std::to_string(tag)}});
+    EXPECT_EQ(texts["texts"][0]["step"], 255);
+    places += texts["texts"].size() + texts["earlier"].get<size_t>();
+  }
+  EXPECT_LE(places * sizeof(MediaPlace), kBound);
+  EXPECT_THAT(get("/runs.json")["notes"].dump(), HasSubstr("what the board keeps"));
+}
+
+TEST_F(BoardAnswersTest, ACurveForWhichThereIsNoRoomIsTold) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int tag = 0; tag < 1000; ++tag) run.scalar(fmt::format("s{}", tag), 1, 1);
+  run.scalar("s0", 2, 2);
+  run.flush();
+  bound(64 << 10);
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["scalars"].size(), AllOf(Gt(50u), Lt(150u)));
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("there is no room for a further curve"));
+  EXPECT_EQ(curve("s0")["steps"], json({1, 2})) << "what is there grows";
 }
 
 TEST_F(BoardAnswersTest, ManyCurvesShareTheBoundOfAReply) {

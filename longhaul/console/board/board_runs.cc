@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/console/trainings/training_records.h"
 #include "longhaul/train/journal/run_journal.h"
@@ -37,11 +38,11 @@ std::vector<RestartMark> marks_of(const RunHistory& history) {
 
 }  // namespace
 
-void BoardRun::look(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+void BoardRun::look(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) {
   try {
     if (!files_.is_directory(directory())) return complain("the directory is gone", true);
     look_at_journal();
-    read_events(tags, samples, go_on);
+    read_events(tags, kept, go_on);
     complain("", false);
   } catch (const NotFoundError&) {
     complain("the directory is gone", true);
@@ -76,7 +77,7 @@ void BoardRun::look_at_journal() {
 
 // One that was removed and is back is another run, as one whose event files are others: what was read of the first one
 // goes.
-void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+void BoardRun::read_events(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) {
   std::shared_ptr<RunEvents> events;
   {
     MutexLock lock(mutex_);
@@ -84,7 +85,7 @@ void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const
     events = events_;
   }
   if (events == nullptr) {
-    events = std::make_shared<RunEvents>(files_, directory(), tags, samples);
+    events = std::make_shared<RunEvents>(files_, directory(), tags, kept);
     MutexLock lock(mutex_);
     events_ = events;
   }
@@ -134,9 +135,10 @@ bool BoardRun::is_gone() const {
 void BoardRuns::look(const std::function<bool()>& go_on) {
   if (looks_++ % kLooksBetweenSearches == 0) find();
   for (const auto& run : all()) {
-    if (!go_on()) return;
-    run->look(tags_, samples_, go_on);
-    make_room();
+    do {
+      if (!go_on()) return;
+      run->look(tags_, kept_, go_on);
+    } while (make_room());
   }
   has_looked_ = true;
 }
@@ -168,13 +170,16 @@ bool BoardRuns::add(std::shared_ptr<BoardRun> run) {
   return true;
 }
 
-// What is above the bound goes from the longest curves, of whichever run.
-void BoardRuns::make_room() {
-  if (samples_ <= kMostSamplesOfAll) return;
-  for (const auto& run : all()) {
-    const auto events = run->events();
-    while (events != nullptr && samples_ > kMostSamplesOfAll && events->thin_largest()) continue;
+// Returns whether something was to be done.
+bool BoardRuns::make_room() {
+  bool is_done = false;
+  for (; kept_.is_full() && kept_.can_shorten(); is_done = true) {
+    kept_.shorten();
+    for (const auto& run : all()) {
+      if (const auto events = run->events()) events->shorten();
+    }
   }
+  return is_done;
 }
 
 std::vector<std::shared_ptr<BoardRun>> BoardRuns::all() const {
@@ -183,8 +188,18 @@ std::vector<std::shared_ptr<BoardRun>> BoardRuns::all() const {
 }
 
 std::vector<std::string> BoardRuns::notes() const {
-  MutexLock lock(mutex_);
-  return notes_;
+  std::vector<std::string> all;
+  {
+    MutexLock lock(mutex_);
+    all = notes_;
+  }
+  if (kept_.is_short()) {
+    all.push_back(
+        fmt::format("what the board keeps of all runs has reached {}: a curve has {} points at most now, or so "
+                    "many images and the like",
+                    size_text(kept_.most_bytes()), kept_.most_points()));
+  }
+  return all;
 }
 
 }  // namespace longhaul::console

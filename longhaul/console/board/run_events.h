@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
+#include "longhaul/console/board/kept_memory.h"
 #include "longhaul/console/board/long_curve.h"
 #include "longhaul/console/board/run_files.h"
 #include "longhaul/console/board/tag_names.h"
@@ -53,15 +55,15 @@ struct NewestScalar {
 // may ask.
 class RunEvents {
  public:
-  // `samples`: how many scalars all runs have together.
-  RunEvents(FileSystem& files, std::string directory, TagNames& tags, std::atomic<uint64_t>& samples);
+  // `kept`: of all runs together.
+  RunEvents(FileSystem& files, std::string directory, TagNames& tags, KeptMemory& kept);
   ~RunEvents();
   RunEvents(const RunEvents&) = delete;
 
-  // What was written since the last call. `go_on`: asked often; false ends it at once. Returns whether a file was
-  // replaced, so that all is to be read anew. Errors of the directory.
+  // What was written since the last call, as long as there is room. `go_on`: asked often; false ends it at once.
+  // Returns whether a file was replaced, so that all is to be read anew. Errors of the directory.
   bool read(const std::function<bool()>& go_on) EXCLUDES(mutex_);
-  bool thin_largest() EXCLUDES(mutex_);  // to make room; false: there is none worth it
+  void shorten() EXCLUDES(mutex_);  // what is longer than it may be by now
 
   size_t count() const EXCLUDES(mutex_);  // of curves, and of tags with images and the like
   NewestScalar newest() const EXCLUDES(mutex_);
@@ -87,14 +89,15 @@ class RunEvents {
   void add_scalar(uint32_t tag, const CurveSample& sample) REQUIRES(mutex_);
   void add_media(MediaKind kind, uint32_t tag, const MediaPlace& place) REQUIRES(mutex_);
   void begin_again(int64_t step, double time) REQUIRES(mutex_);
-  bool thin_one() REQUIRES(mutex_);
+  template <typename Key, typename Series>
+  Series* series(std::map<Key, Series>& all, const Key& key) REQUIRES(mutex_);
+  void account(uint64_t before, uint64_t after) REQUIRES(mutex_);
   uint32_t file_number(const std::string& path) REQUIRES(mutex_);
-  uint64_t kept_samples() const REQUIRES(mutex_);
 
   FileSystem& files_;
   const std::string directory_;
   TagNames& tags_;
-  std::atomic<uint64_t>& samples_;
+  KeptMemory& kept_;
   RunFiles event_files_;  // of the thread that reads
   std::atomic<bool> is_read_{false};
 
@@ -104,6 +107,10 @@ class RunEvents {
   std::vector<std::string> paths_ GUARDED_BY(mutex_);
   std::vector<std::pair<int64_t, double>> starts_ GUARDED_BY(mutex_);
   std::vector<std::string> problems_ GUARDED_BY(mutex_);
+  uint64_t bytes_ GUARDED_BY(mutex_) = 0;  // of what is kept
+  // From this step on nothing is kept.
+  int64_t end_step_ GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::min();
+  uint64_t without_room_ GUARDED_BY(mutex_) = 0;   // values for which there was none
   uint64_t left_out_ GUARDED_BY(mutex_) = 0;       // values of tags that are not kept
   std::string left_out_tag_ GUARDED_BY(mutex_){};  // the first such tag
 };

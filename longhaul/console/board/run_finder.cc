@@ -65,7 +65,9 @@ class Search {
       if (!files_.is_directory(root_)) return note(root_ + " is no directory");
       const size_t before = seen_;
       descend(root_, 0);
-      if (seen_ == before) note(root_ + " has no training yet: no event file, no journal and no checkpoint");
+      if (seen_ == before && looks_ <= kMostLooks) {
+        note(root_ + " has no training yet: no event file, no journal and no checkpoint");
+      }
     } catch (const std::exception& error) {
       note(error.what());
     }
