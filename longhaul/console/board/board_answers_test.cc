@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include "longhaul/io/records/crc32c.h"
 #include "longhaul/io/records/record.h"
 #include "longhaul/media/image.h"
+#include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -32,21 +34,23 @@ using ::testing::Lt;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// Some directories of which cannot be read.
+// A directory of which cannot be read, or takes its time.
 class LockedFiles : public testing::FaultyFileSystem {
  public:
   std::vector<std::string> list(const std::string& directory) override {
+    if (directory == slow) while_listing();
     if (directory == locked) throw PermissionDeniedError("list " + directory + ": Permission denied");
     return FaultyFileSystem::list(directory);
   }
-  std::string locked{};
+  std::string locked{}, slow{};
+  std::function<void()> while_listing{};
 };
 
 class BoardAnswersTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return directory_.file(name); }
   void look() {
-    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(files_, directories());
+    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(files_, directories(), kMostKeptBytes, clock_);
     for (int i = 0; i < 5; ++i) runs_->look([] { return true; });  // one of them looks for new runs, too
   }
   // A board that keeps so much at most.
@@ -81,6 +85,7 @@ class BoardAnswersTest : public ::testing::Test {
 
   testing::TemporaryDirectory directory_;
   LockedFiles files_;
+  testing::FakeClock clock_;
   std::shared_ptr<BoardRuns> runs_;
 };
 
@@ -340,6 +345,25 @@ TEST_F(BoardAnswersTest, ImagesAndHistogramsMayBeTensors) {
   EXPECT_THAT(get("/runs.json")["runs"][0]["texts"], IsEmpty());
 }
 
+TEST_F(BoardAnswersTest, AnImageOfAStepThatABrowserRoundsIsThatOne) {
+  constexpr int64_t kStep = (int64_t{1} << 53) + 1;
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (const int64_t step : {kStep - 1, kStep}) {
+    proto::Summary summary;
+    summary.add_value()->set_tag("x");
+    const Tensor pixel = Tensor::of<uint8_t>(Shape{1, 1, 1}, {static_cast<uint8_t>(step - kStep + 1)});
+    summary.mutable_value(0)->mutable_image()->set_encoded_image_string(encode_png(pixel));
+    run.summary(step, summary);
+  }
+  run.flush();
+  look();
+  const std::string exact = get("/images.json", {{"run", "0"}, {"tag", "0"}})["images"][1]["exact_step"];
+  EXPECT_EQ(*reply("/image", {{"run", "0"}, {"tag", "0"}, {"step", exact}}).body,
+            encode_png(Tensor::of<uint8_t>(Shape{1, 1, 1}, {1})));
+  EXPECT_THAT(*reply("/board.js").body, HasSubstr("each.exact_step"));
+}
+
 TEST_F(BoardAnswersTest, WhatIsNoPictureIsNotSentToABrowser) {
   WrittenRun run(path("a"));
   run.start(0);
@@ -545,6 +569,20 @@ TEST_F(BoardAnswersTest, ARunThatCannotBeReadIsToldAndTheOthersAreShown) {
   files_.locked.clear();
   look();
   EXPECT_THAT(get("/runs.json")["runs"][1]["problems"], IsEmpty());
+}
+
+TEST_F(BoardAnswersTest, AReadThatHangsIsTold) {
+  write_demo_runs(directory_.path());
+  look();
+  files_.slow = path("faster");
+  json during;
+  files_.while_listing = [&] {
+    clock_.advance(Seconds{60});
+    during = get("/runs.json")["notes"];
+  };
+  look();
+  EXPECT_THAT(during.dump(), HasSubstr("to read faster has taken 60 s so far: nothing else is read meanwhile"));
+  EXPECT_THAT(get("/runs.json")["notes"], IsEmpty());
 }
 
 TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -77,13 +78,14 @@ HttpReply histograms_answer(const BoardRuns& runs, const HttpQuery& query) {
   return json_reply(json_line(json));
 }
 
+// The step as a text, too: a browser rounds a number above 2^53, and asks for the image by its step.
 HttpReply images_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto events = events_in(runs, query);
   const uint32_t tag = tag_in(query);
   Json json = {{"tag", tag}};
   Json& all = json["images"] = Json::array();
   for (const MediaPlace& place : events->places(MediaKind::kImage, tag)) {
-    all.push_back({{"step", place.step}, {"time", place.time}});
+    all.push_back({{"step", place.step}, {"exact_step", std::to_string(place.step)}, {"time", place.time}});
   }
   if (all.empty()) throw NotFoundError("this run has no image with this tag");
   return json_reply(json_line(json));

@@ -16,6 +16,7 @@ namespace longhaul::console {
 namespace {
 
 constexpr int kLooksBetweenSearches = 5;
+constexpr Seconds kLongRead{20};  // then it is told, since a file server may hang
 
 std::string reason_of(const PastRun& run) {
   const std::string end = run.end == PastRun::End::kOpen ? "killed" : std::string(name_of_end(run.end));
@@ -133,14 +134,23 @@ bool BoardRun::is_gone() const {
 }
 
 void BoardRuns::look(const std::function<bool()>& go_on) {
+  begin_to("look for runs");
   if (looks_++ % kLooksBetweenSearches == 0) find();
   for (const auto& run : all()) {
+    begin_to("read " + run->name());
     do {
       if (!go_on()) return;
       run->look(tags_, kept_, go_on);
     } while (make_room());
   }
+  begin_to("");
   has_looked_ = true;
+}
+
+void BoardRuns::begin_to(const std::string& what) {
+  MutexLock lock(mutex_);
+  doing_ = what;
+  doing_since_ = clock_.now();
 }
 
 void BoardRuns::find() {
@@ -192,6 +202,11 @@ std::vector<std::string> BoardRuns::notes() const {
   {
     MutexLock lock(mutex_);
     all = notes_;
+    const Seconds lasted = clock_.now() - doing_since_;
+    if (!doing_.empty() && lasted > kLongRead) {
+      all.push_back(
+          fmt::format("to {} has taken {:.0f} s so far: nothing else is read meanwhile", doing_, lasted.count()));
+    }
   }
   if (kept_.is_short()) {
     all.push_back(

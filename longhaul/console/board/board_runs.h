@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/console/board/kept_memory.h"
@@ -60,8 +61,9 @@ class BoardRun {
 // own to a new one. Any thread may ask; one looks.
 class BoardRuns {
  public:
-  BoardRuns(FileSystem& files, std::vector<std::string> directories, uint64_t most_kept_bytes = kMostKeptBytes)
-      : files_(files), directories_(std::move(directories)), kept_(most_kept_bytes) {}
+  BoardRuns(FileSystem& files, std::vector<std::string> directories, uint64_t most_kept_bytes = kMostKeptBytes,
+            const Clock& clock = Clock::real())
+      : files_(files), directories_(std::move(directories)), clock_(clock), kept_(most_kept_bytes) {}
 
   // Reads what is new, and now and then looks for new runs. `go_on`: asked often; false ends it at once.
   void look(const std::function<bool()>& go_on) EXCLUDES(mutex_);
@@ -75,11 +77,13 @@ class BoardRuns {
 
  private:
   void find() EXCLUDES(mutex_);
+  void begin_to(const std::string& what) EXCLUDES(mutex_);
   bool add(std::shared_ptr<BoardRun> run) REQUIRES(mutex_);  // false: there is no place
   bool make_room();
 
   FileSystem& files_;
   const std::vector<std::string> directories_;
+  const Clock& clock_;
   TagNames tags_;
   KeptMemory kept_;
   int looks_ = 0;
@@ -88,6 +92,8 @@ class BoardRuns {
   mutable Mutex mutex_;
   std::vector<std::shared_ptr<BoardRun>> runs_ GUARDED_BY(mutex_);
   std::vector<std::string> notes_ GUARDED_BY(mutex_);
+  std::string doing_ GUARDED_BY(mutex_);  // "read NAME", since then; empty: nothing
+  Seconds doing_since_ GUARDED_BY(mutex_){0};
 };
 
 }  // namespace longhaul::console

@@ -310,7 +310,7 @@ async function fillImages(panel) {
   const show = () => {
     const each = images[+slider.value];
     panel.step = each.step;
-    image.src = 'image' + panel.query() + '&step=' + each.step;
+    image.src = 'image' + panel.query() + '&step=' + each.exact_step;
     image.alt = data.tags[panel.tag] + ' at step ' + each.step;
     label.textContent = 'step ' + each.step + ', ' + clock(each.time);
   };
