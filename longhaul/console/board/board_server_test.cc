@@ -60,7 +60,9 @@ TEST_F(BoardServerTest, IsReadOnlyAndKnowsOnlyItsPages) {
   write_demo_runs(directory_.path());
   const auto server = serve();
   const int port = server->port();
-  EXPECT_EQ(status_of(fetch(port, "POST", "/runs.json")), 405);
+  const std::string refusal = fetch(port, "POST", "/runs.json");
+  EXPECT_EQ(status_of(refusal), 405);
+  EXPECT_THAT(refusal, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
   EXPECT_EQ(status_of(fetch(port, "GET", "/../../etc/passwd")), 404);
   EXPECT_EQ(status_of(fetch(port, "GET", "/baseline/run.journal")), 404);
   EXPECT_EQ(status_of(fetch(port, "GET", "/scalars.json?tag=0&tag=1&runs=0")), 400);
