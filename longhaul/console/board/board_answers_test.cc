@@ -482,12 +482,16 @@ TEST_F(BoardAnswersTest, AFileThatIsReplacedIsReadAnew) {
     WrittenRun run(path("a"));
     std::filesystem::remove(path("a/events.out.tfevents.1763721934.host"));
     run.start(0);
-    for (int64_t step = 1; step <= last; ++step) run.scalar("loss", step, value);
+    for (int64_t step = 1; step <= last; ++step) {
+      proto::Summary summary = scalar_summary("loss", static_cast<float>(value));
+      *summary.add_value() = text_summary("t", std::string(100, 'x')).value(0);  // the same at the end of each event
+      run.summary(step, summary);
+    }
     run.flush();
     look();
   };
-  write(1, 4);
-  for (const int64_t last : {8, 2}) {
+  write(1, 2);
+  for (const int64_t last : {2, 8, 3}) {
     write(static_cast<double>(last), last);
     EXPECT_EQ(curve("loss")["values"], json(std::vector<double>(static_cast<size_t>(last), static_cast<double>(last))));
   }

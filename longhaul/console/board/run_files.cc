@@ -15,15 +15,12 @@
 namespace longhaul::console {
 namespace {
 
-constexpr size_t kRemembered = 64;  // bytes at most of the end of the last event, by which a file is known again
-
-// Whether what was read last does not stand before this offset any more.
-bool is_another(const ReadableFile& file, uint64_t offset, const std::string& end_of_event) {
-  if (file.size() < offset) return true;
-  std::string now(end_of_event.size(), '\0');
-  if (now.empty()) return false;
-  now.resize(file.read(offset - kRecordFooterBytes - now.size(), now.data(), now.size()));
-  return now != end_of_event;
+// The last bytes before an offset, with the checksum of what was read last: by them a file is known again.
+std::string bytes_before(const ReadableFile& file, uint64_t offset) {
+  constexpr uint64_t kRemembered = 64;
+  std::string bytes(std::min(kRemembered, offset), '\0');
+  bytes.resize(file.read(offset - bytes.size(), bytes.data(), bytes.size()));
+  return bytes;
 }
 
 }  // namespace
@@ -59,26 +56,42 @@ RunFiles::End RunFiles::read_on(const std::string& path, File& file, const UseEv
   const double modified_at = files_.modified_at(path);
   if (file.is_quiet && modified_at == file.modified_at) return End::kRead;
   const auto opened = files_.open(path);
-  if (is_another(*opened, file.offset, file.end_of_event)) return End::kReplaced;
+  if (bytes_before(*opened, file.offset) != file.end_of_read) return End::kReplaced;
   file.is_quiet = modified_at == file.modified_at;
   file.modified_at = modified_at;
   file.problem.clear();
-  RecordReader records(*opened, path, file.offset, kMostRecordBytes);
+  const uint64_t before = file.offset;
+  const auto remember = [&] {
+    if (file.offset == before) return;
+    file.is_quiet = false;
+    file.end_of_read = bytes_before(*opened, file.offset);
+  };
+  bool is_stopped = false;
+  try {
+    is_stopped = !read_records(*opened, path, file, use);
+  } catch (...) {
+    remember();
+    throw;
+  }
+  remember();
+  return is_stopped ? End::kStopped : End::kRead;
+}
+
+// False: use() wants no further one.
+bool RunFiles::read_records(const ReadableFile& opened, const std::string& path, File& file, const UseEvent& use) {
+  RecordReader records(opened, path, file.offset, kMostRecordBytes);
   const google::protobuf::LogSilencer silence;  // of what is no event the board tells
   std::string_view payload;
-  bool goes_on = true;
-  while (goes_on && records.next(payload) == RecordReader::Result::kRecord) {
+  while (records.next(payload) == RecordReader::Result::kRecord) {
     const uint64_t offset = std::exchange(file.offset, records.offset());
-    file.end_of_event = payload.substr(payload.size() - std::min(payload.size(), kRemembered));
-    file.is_quiet = false;
     proto::Event event;
-    if (proto::parse_within_limits(payload, &event)) {
-      goes_on = use(event, {path, offset});
-    } else {
+    if (!proto::parse_within_limits(payload, &event)) {
       ++file.skipped;
+    } else if (!use(event, {path, offset})) {
+      return false;
     }
   }
-  return goes_on ? End::kRead : End::kStopped;
+  return true;
 }
 
 std::vector<std::string> RunFiles::problems() const {

@@ -35,16 +35,17 @@ class RunFiles {
 
  private:
   struct File {
-    uint64_t offset = 0;         // of the next event
-    std::string end_of_event{};  // of the one before it
-    double modified_at = -1;     // before it was read last
-    bool is_quiet = false;       // it was looked at to its end twice since then, so that nothing can have been missed
-    uint64_t skipped = 0;        // records that are no events
+    uint64_t offset = 0;        // of the next event
+    std::string end_of_read{};  // the last bytes before it
+    double modified_at = -1;    // before it was read last
+    bool is_quiet = false;      // it was looked at to its end twice since then, so that nothing can have been missed
+    uint64_t skipped = 0;       // records that are no events
     std::string problem{};
   };
 
   End read_file(const std::string& path, const UseEvent& use);
   End read_on(const std::string& path, File& file, const UseEvent& use);
+  static bool read_records(const ReadableFile& opened, const std::string& path, File& file, const UseEvent& use);
 
   FileSystem& files_;
   const std::string directory_;
