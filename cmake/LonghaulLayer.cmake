@@ -96,7 +96,7 @@ set(LONGHAUL_ARROWS_console/checkpoints base tensor io checkpoint/files checkpoi
 set(LONGHAUL_ARROWS_console/trainings base io train/journal console/text console/checkpoints)
 set(LONGHAUL_ARROWS_console/restarts base io console/text)
 set(LONGHAUL_ARROWS_console/events base io proto events console/text)
-set(LONGHAUL_ARROWS_console/board base io proto media status train/journal train/saved_state console/text
+set(LONGHAUL_ARROWS_console/board base io proto media events status train/journal train/saved_state console/text
     console/checkpoints console/trainings console/events)
 set(LONGHAUL_ARROWS_console/machine base io console/text)
 set(LONGHAUL_ARROWS_console/upkeep base io checkpoint/files checkpoint/bundle checkpoint/directory

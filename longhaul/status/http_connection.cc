@@ -84,6 +84,7 @@ std::optional<std::string> HttpConnection::take_request() {
 void HttpConnection::send(std::string reply, Seconds now) {
   reply_ = std::move(reply);
   written_ = 0;
+  last_moment_ = now + Seconds{static_cast<double>(reply_.size()) / limits_.least_speed};
   enter(State::kWriting, now + limits_.write);
   write(now);
 }
@@ -94,6 +95,7 @@ void HttpConnection::write(Seconds now) {
     if (count < 0 && is_to_be_repeated(errno)) return;
     if (count <= 0) return enter(State::kOver, now);
     written_ += static_cast<size_t>(count);
+    deadline_ = std::min(now, last_moment_) + limits_.write;
   }
   reply_ = {};
   ::shutdown(fd(), SHUT_WR);

@@ -16,7 +16,8 @@ struct HttpLimits {
   size_t most_head_bytes = 8192;  // of a request: its line and its headers
   Seconds head{5};                // until a request has come
   Seconds answer{30};             // until its reply is known
-  Seconds write{10};              // until the client has taken it
+  Seconds write{10};              // until the client takes more of it
+  double least_speed = 100e3;     // bytes a second at which it takes all, besides that time
   Seconds drain{1};               // until it closes
 };
 
@@ -56,6 +57,7 @@ class HttpConnection {
   const HttpLimits& limits_;
   State state_ = State::kReading;
   Seconds deadline_;
+  Seconds last_moment_{0};    // for the client to take more
   bool has_request_ = false;  // to be taken
   std::string head_, reply_;
   size_t written_ = 0;

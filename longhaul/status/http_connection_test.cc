@@ -71,12 +71,39 @@ TEST_F(HttpConnectionTest, AReplyHasThirtySecondsToBeMade) {
   EXPECT_TRUE(hear().starts_with("HTTP/1.1 503 "));
 }
 
-TEST_F(HttpConnectionTest, AClientHasTenSecondsToTakeIt) {
+TEST_F(HttpConnectionTest, AClientHasTenSecondsToTakeSomeOfIt) {
   say("GET / HTTP/1.1\r\n\r\n");
   connection->send(std::string(size_t{16} << 20, 'x'), kStart);
   ASSERT_EQ(connection->state(), State::kWriting) << "more than the system keeps";
   expect_end_of_patience(Seconds{10});
   EXPECT_EQ(connection->state(), State::kOver);
+}
+
+TEST_F(HttpConnectionTest, AClientThatTakesMoreHasLonger) {
+  say("GET / HTTP/1.1\r\n\r\n");
+  constexpr size_t kBytes = size_t{16} << 20;
+  connection->send(std::string(kBytes, 'x'), kStart);
+  size_t taken = 0;
+  for (Seconds time{0}; taken < kBytes; time += Seconds{1}) {  // 131 kB a second
+    taken += hear().size();
+    taken += hear().size();
+    connection->work(kStart + time);
+    if (connection->state() == State::kWriting) connection->expire(kStart + time);
+    ASSERT_NE(connection->state(), State::kOver);
+  }
+}
+
+TEST_F(HttpConnectionTest, ButNotForEver) {
+  say("GET / HTTP/1.1\r\n\r\n");
+  connection->send(std::string(size_t{16} << 20, 'x'), kStart);
+  Seconds time{0};
+  for (; connection->state() == State::kWriting; time += Seconds{1}) {  // 66 kB a second
+    hear();
+    connection->work(kStart + time);
+    connection->expire(kStart + time);
+  }
+  EXPECT_EQ(connection->state(), State::kOver);
+  EXPECT_LE(time, Seconds{180}) << "ten seconds, and 16 MB at 100 kB a second";
 }
 
 TEST_F(HttpConnectionTest, AndOneToCloseTheConnection) {

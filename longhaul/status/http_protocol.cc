@@ -137,7 +137,7 @@ class HttpProtocol::Server : public httplib::Server {
     response.status = reply.status;
     response.set_content(*reply.body, reply.content_type.c_str());
     if (reply.status == 401) response.set_header("WWW-Authenticate", "Basic realm=\"Longhaul, the token\"");
-    if (reply.status == 405) response.set_header("Allow", "GET, HEAD, POST");
+    if (reply.status == 405) response.set_header("Allow", reply.allow);
     if (reply.status == 503) response.set_header("Retry-After", "1");
   }
 

@@ -11,6 +11,7 @@ struct HttpReply {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::shared_ptr<const std::string> body = std::make_shared<const std::string>();  // shared by replies
+  std::string allow{};  // with status 405: the methods that this path has
 };
 
 HttpReply text_reply(int status, std::string text);

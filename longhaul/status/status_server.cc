@@ -218,17 +218,21 @@ void StatusServer::Loop::send_replies(Seconds now) {
 
 HttpReply StatusServer::Loop::answer(const HttpRequest& request) const {
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
-  bool is_known_path = false;
+  std::vector<std::string> methods;  // that the path has
   for (const HttpRoute& route : routes_) {
     if (route.path != request.path) continue;
-    is_known_path = true;
+    methods.push_back(route.method == "GET" ? "GET, HEAD" : route.method);
     if (route.method != method) continue;
     if (auto refusal = access_.refusal(request, route.access)) return *refusal;
     if (request.has_body) return text_reply(413, "No request to this page has a body.\n");
     return route.answer(request);
   }
   if (auto refusal = access_.refusal(request, HttpAccess::kRead)) return *refusal;
-  if (is_known_path) return text_reply(405, fmt::format("{} is called by another method.\n", request.path));
+  if (!methods.empty()) {
+    HttpReply reply = text_reply(405, fmt::format("{} is called by another method.\n", request.path));
+    reply.allow = fmt::format("{}", fmt::join(methods, ", "));
+    return reply;
+  }
   std::string known;
   for (const HttpRoute& route : routes_) known += fmt::format("  {} {}\n", route.method, route.path);
   return text_reply(404, "There is no such page. There are:\n" + known);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,52 +28,101 @@ Json texts_json(const std::vector<std::string>& texts) {
   return json;
 }
 
-Json curves_json(const RunEvents& events) {
-  Json json = Json::array();
+void append_curves(std::string& out, const RunEvents& events) {
+  const char* comma = "";
   for (const CurveFacts& curve : events.curves()) {
-    json.push_back({{"tag", curve.tag},
-                    {"kept", curve.kept},
-                    {"added", curve.added},
-                    {"thinned", curve.is_thinned},
-                    {"first", curve.first.step},
-                    {"last", curve.last.step},
-                    {"value", curve.last.value},
-                    {"time", curve.last.time}});
+    fmt::format_to(std::back_inserter(out),
+                   R"({}{{"tag":{},"kept":{},"added":{},"thinned":{},"first":{},"last":{},"value":)",
+                   std::exchange(comma, ","), curve.tag, curve.kept, curve.added, curve.is_thinned, curve.first.step,
+                   curve.last.step);
+    append_number(out, curve.last.value);
+    out += ",\"time\":";
+    append_number(out, curve.last.time);
+    out += "}";
   }
-  return json;
 }
 
-Json media_json(const RunEvents& events, MediaKind kind) {
-  Json json = Json::array();
+void append_media(std::string& out, const RunEvents& events, MediaKind kind) {
+  const char* comma = "";
   for (const auto& [tag, series] : events.media(kind)) {
-    json.push_back({{"tag", tag}, {"added", series.added}, {"last", series.places.back().step}});
+    fmt::format_to(std::back_inserter(out), R"({}{{"tag":{},"added":{},"last":{}}})", std::exchange(comma, ","), tag,
+                   series.added, series.places.back().step);
   }
-  return json;
 }
 
-Json restarts_json(const BoardRun& run) {
+Json restarts_json(const std::vector<RestartMark>& marks) {
   Json json = Json::array();
-  for (const RestartMark& mark : run.restarts()) {
+  for (const RestartMark& mark : marks) {
     json.push_back({{"step", mark.step}, {"time", mark.time}, {"why", shown(mark.why, 300)}});
   }
   return json;
 }
 
-Json run_json(size_t number, const BoardRun& run) {
-  Json json = {{"run", number},
-               {"name", shown(run.name(), 300)},
-               {"directory", shown(run.directory(), 1000)},
-               {"gone", run.is_gone()}};
-  const auto events = run.events();
-  json["read"] = events != nullptr && events->is_read();
-  json["problems"] = texts_json(run.problems());
-  json["restarts"] = restarts_json(run);
-  if (events == nullptr) return json;
-  json["scalars"] = curves_json(*events);
-  json["histograms"] = media_json(*events, MediaKind::kHistogram);
-  json["images"] = media_json(*events, MediaKind::kImage);
-  json["texts"] = media_json(*events, MediaKind::kText);
-  return json;
+// The runs of a board as JSON. What they have is listed of those that are wanted, as long as there is room for it: a
+// page asks every two seconds.
+class RunsText {
+ public:
+  explicit RunsText(std::optional<std::set<int64_t>> wanted) : wanted_(std::move(wanted)) {}
+
+  void add(size_t number, const BoardRun& run) {
+    Json json = {{"run", number},
+                 {"name", shown(run.name(), 300)},
+                 {"directory", shown(run.directory(), 1000)},
+                 {"gone", run.is_gone()}};
+    const auto events = run.events();
+    json["read"] = events != nullptr && events->is_read();
+    json["problems"] = texts_json(run.problems());
+    if (events != nullptr) {
+      const NewestScalar newest = events->newest();
+      json["step"] = json_or_null(newest.step);
+      json["time"] = newest.time;
+    }
+    const bool is_wanted = !wanted_ || wanted_->contains(static_cast<int64_t>(number));
+    const bool is_listed = is_wanted && events != nullptr && has_room(run, *events);
+    if (is_listed) json["restarts"] = restarts_json(run.restarts());
+    if (!text_.empty()) text_ += ",";
+    text_ += json_line(json);
+    if (is_listed) append_lists(*events);
+  }
+
+  const std::string& text() const { return text_; }
+  size_t left_out() const { return left_out_; }
+
+ private:
+  bool has_room(const BoardRun& run, const RunEvents& events) {
+    const size_t needed = events.count() + run.restarts().size();
+    if (needed > room_) ++left_out_;
+    if (needed > room_) return false;
+    room_ -= needed;
+    return true;
+  }
+
+  // Into the object that ends the text.
+  void append_lists(const RunEvents& events) {
+    text_.resize(text_.rfind('}'));
+    text_ += ",\"scalars\":[";
+    append_curves(text_, events);
+    constexpr std::pair<const char*, MediaKind> kKinds[] = {
+        {"histograms", MediaKind::kHistogram}, {"images", MediaKind::kImage}, {"texts", MediaKind::kText}};
+    for (const auto& [name, kind] : kKinds) {
+      text_ += fmt::format("],\"{}\":[", name);
+      append_media(text_, events, kind);
+    }
+    text_ += "]}";
+  }
+
+  const std::optional<std::set<int64_t>> wanted_;
+  std::string text_;
+  size_t room_ = kMostListed, left_out_ = 0;
+};
+
+// Those that the parameter "runs" names; nullopt without it: all.
+std::optional<std::set<int64_t>> wanted_runs(const HttpQuery& query) {
+  const auto found = query.find("runs");
+  if (found == query.end()) return std::nullopt;
+  if (found->second.empty()) return std::set<int64_t>();
+  const std::vector<int64_t> numbers = integers_in(query, "runs", kMostRuns - 1, kMostRuns);
+  return std::set<int64_t>(numbers.begin(), numbers.end());
 }
 
 HttpReply reply_or_refusal(const BoardRuns& runs, const HttpQuery& query, Answer answer) {
@@ -82,6 +134,8 @@ HttpReply reply_or_refusal(const BoardRuns& runs, const HttpQuery& query, Answer
     return text_reply(404, std::string(error.what()) + "\n");
   } catch (const DataLossError& error) {
     return text_reply(410, std::string(error.what()) + "\n");
+  } catch (const Error& error) {  // of the files: it may pass
+    return text_reply(503, std::string(error.what()) + "\n");
   }
 }
 
@@ -105,17 +159,27 @@ std::shared_ptr<RunEvents> events_in(const BoardRuns& runs, const HttpQuery& que
   return events;
 }
 
-HttpReply runs_answer(const BoardRuns& runs, const HttpQuery& /*query*/) {
+HttpReply runs_answer(const BoardRuns& runs, const HttpQuery& query) {
+  RunsText listed(wanted_runs(query));
+  size_t number = 0;
+  for (const auto& run : runs.all()) listed.add(number++, *run);
   Json json = json_of("board");
   json["now"] = Clock::real().wall_time();
   json["directories"] = texts_json(runs.directories());
-  json["notes"] = texts_json(runs.notes());
+  std::vector<std::string> notes = runs.notes();
+  if (listed.left_out() > 0) {
+    notes.push_back(
+        fmt::format("{} of the chosen runs have too much to list ({} curves and more is the limit): choose "
+                    "fewer",
+                    listed.left_out(), kMostListed));
+  }
+  json["notes"] = texts_json(notes);
   json["read"] = runs.has_looked();
-  Json& listed = json["runs"] = Json::array();
-  for (const auto& run : runs.all()) listed.push_back(run_json(listed.size(), *run));
-  Json& tags = json["tags"] = Json::array();  // last, so that those of all runs are there
+  Json& tags = json["tags"] = Json::array();  // after the runs, so that those of all are there
   for (const std::string& tag : runs.tags().all()) tags.push_back(shown(tag, kMostTagBytes));
-  return json_reply(json_line(json));
+  std::string text = json_line(json);
+  text.resize(text.rfind('}'));
+  return json_reply(text + ",\"runs\":[" + listed.text() + "]}\n");
 }
 
 std::vector<HttpRoute> board_routes(const std::shared_ptr<const BoardRuns>& runs) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "longhaul/console/board/board_runs.h"
@@ -30,5 +31,7 @@ std::shared_ptr<BoardRun> run_in(const BoardRuns& runs, const HttpQuery& query);
 std::shared_ptr<RunEvents> events_in(const BoardRuns& runs, const HttpQuery& query);
 
 HttpReply json_reply(std::string json);
+// The shortest text that is this number; null: it is not finite.
+void append_number(std::string& json, double value);
 
 }  // namespace longhaul::console

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -12,7 +14,11 @@
 #include "longhaul/console/board/board_fixture.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/media/image.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::console {
@@ -21,18 +27,34 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
 using ::testing::SizeIs;
+
+// A directory of which cannot be read, or takes its time.
+class LockedFiles : public testing::FaultyFileSystem {
+ public:
+  std::vector<std::string> list(const std::string& directory) override {
+    if (directory == slow) while_listing();
+    if (directory == locked) throw PermissionDeniedError("list " + directory + ": Permission denied");
+    return FaultyFileSystem::list(directory);
+  }
+  std::string locked{}, slow{};
+  std::function<void()> while_listing{};
+};
 
 class BoardAnswersTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return directory_.file(name); }
   void look() {
-    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(FileSystem::real(), directories());
+    if (runs_ == nullptr) runs_ = std::make_shared<BoardRuns>(files_, directories(), kMostKeptBytes, clock_);
     for (int i = 0; i < 5; ++i) runs_->look([] { return true; });  // one of them looks for new runs, too
   }
+  // A board that keeps so much at most.
+  void bound(uint64_t bytes) { runs_ = std::make_shared<BoardRuns>(files_, directories(), bytes); }
   virtual std::vector<std::string> directories() const { return {directory_.path()}; }
 
   HttpReply reply(const std::string& path, const HttpQuery& query = {}) {
@@ -62,6 +84,8 @@ class BoardAnswersTest : public ::testing::Test {
   }
 
   testing::TemporaryDirectory directory_;
+  LockedFiles files_;
+  testing::FakeClock clock_;
   std::shared_ptr<BoardRuns> runs_;
 };
 
@@ -157,6 +181,67 @@ TEST_F(BoardAnswersTest, MoreThanAMillionPointsAreThinnedOutAndThatIsTold) {
   EXPECT_EQ(*std::max_element(values.begin(), values.end()), 9);
 }
 
+TEST_F(BoardAnswersTest, AllThatIsKeptHasOneBoundAndThatIsTold) {
+  constexpr uint64_t kBound = 1 << 20;
+  for (int i = 0; i < 3; ++i) {
+    WrittenRun run(path("r" + std::to_string(i)));
+    run.start(0);
+    for (int64_t step = 0; step < 1500; ++step) {
+      for (int tag = 0; tag < 20; ++tag) run.scalar(fmt::format("s{}", tag), step, step == 77 ? 9 : 1);
+      if (step < 300) run.summary(step, text_summary(fmt::format("t{}", step % 100), "x"));
+    }
+    run.flush();
+  }
+  bound(kBound);
+  look();
+  const json listed = get("/runs.json");
+  EXPECT_THAT(listed["notes"].dump(), HasSubstr("what the board keeps of all runs has reached 1.05 MB"));
+  size_t kept = 0;
+  for (const json& run : listed["runs"]) {
+    EXPECT_EQ(run["step"], 1499) << "each is read to its end";
+    EXPECT_THAT(run["problems"].dump(), HasSubstr("thinned out"));
+    EXPECT_THAT(run["scalars"], SizeIs(20));
+    EXPECT_THAT(run["texts"], SizeIs(100));
+    for (const json& each : run["scalars"]) kept += each["kept"].get<size_t>();
+  }
+  EXPECT_LE(kept * sizeof(CurveSample), kBound);
+  const json values = curve("s3")["values"];
+  EXPECT_EQ(*std::max_element(values.begin(), values.end()), 9);
+}
+
+TEST_F(BoardAnswersTest, PlacesOfTextsAndTheLikeAreWithinTheBound) {
+  constexpr uint64_t kBound = 1 << 20;
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int64_t step = 0; step < 256; ++step) {
+    for (int tag = 0; tag < 200; ++tag) run.summary(step, text_summary(fmt::format("t{}", tag), "x"));
+  }
+  run.flush();
+  bound(kBound);
+  look();
+  size_t places = 0;
+  for (int tag = 0; tag < 200; ++tag) {
+    const json texts = get("/texts.json", {{"run", "0"}, {"tag", std::to_string(tag)}});
+    EXPECT_EQ(texts["texts"][0]["step"], 255);
+    places += texts["texts"].size() + texts["earlier"].get<size_t>();
+  }
+  EXPECT_LE(places * sizeof(MediaPlace), kBound);
+  EXPECT_THAT(get("/runs.json")["notes"].dump(), HasSubstr("what the board keeps"));
+}
+
+TEST_F(BoardAnswersTest, ACurveForWhichThereIsNoRoomIsTold) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (int tag = 0; tag < 1000; ++tag) run.scalar(fmt::format("s{}", tag), 1, 1);
+  run.scalar("s0", 2, 2);
+  run.flush();
+  bound(64 << 10);
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["scalars"].size(), AllOf(Gt(50u), Lt(150u)));
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("there is no room for a further curve"));
+  EXPECT_EQ(curve("s0")["steps"], json({1, 2})) << "what is there grows";
+}
+
 TEST_F(BoardAnswersTest, ManyCurvesShareTheBoundOfAReply) {
   std::string runs;
   for (int i = 0; i < 40; ++i) {
@@ -172,6 +257,37 @@ TEST_F(BoardAnswersTest, ManyCurvesShareTheBoundOfAReply) {
   for (const json& each : curves) all += each["steps"].size();
   EXPECT_THAT(curves, SizeIs(40));
   EXPECT_LE(all, kMostDrawnSamples);
+}
+
+TEST_F(BoardAnswersTest, WhatRunsHaveIsListedOfThoseThatAreAskedFor) {
+  write_demo_runs(directory_.path());
+  look();
+  const json one = get("/runs.json", {{"runs", "1,7"}})["runs"];
+  EXPECT_FALSE(one[0].contains("scalars"));
+  EXPECT_EQ(one[0]["step"], 1000);
+  EXPECT_THAT(one[1]["scalars"], SizeIs(2));
+  EXPECT_THAT(one[1]["images"], SizeIs(1));
+  const json none = get("/runs.json", {{"runs", ""}});
+  for (const json& run : none["runs"]) EXPECT_FALSE(run.contains("scalars"));
+  EXPECT_THAT(none["notes"], IsEmpty());
+  EXPECT_EQ(reply("/runs.json", {{"runs", "x"}}).status, 400);
+}
+
+TEST_F(BoardAnswersTest, AListIsBoundedAndThatIsTold) {
+  constexpr size_t kRuns = 2 * kMostListed / kMostTags;
+  for (size_t i = 0; i < kRuns; ++i) {
+    WrittenRun run(path("r" + std::to_string(i)));
+    run.start(0);
+    for (size_t tag = 0; tag < kMostTags; ++tag) run.scalar(fmt::format("tag{}", tag), 1, 1);
+    run.flush();
+  }
+  look();
+  const json all = get("/runs.json");
+  size_t listed = 0;
+  for (const json& run : all["runs"]) listed += run.contains("scalars") ? run["scalars"].size() : 0;
+  EXPECT_EQ(listed, kMostListed);
+  EXPECT_THAT(all["notes"].dump(), HasSubstr("4 of the chosen runs have too much to list"));
+  EXPECT_THAT(get("/runs.json", {{"runs", "7"}})["runs"][kRuns - 1]["scalars"], SizeIs(kMostTags));
 }
 
 TEST_F(BoardAnswersTest, ImagesHistogramsAndTextsAreThoseOfTheFiles) {
@@ -229,6 +345,25 @@ TEST_F(BoardAnswersTest, ImagesAndHistogramsMayBeTensors) {
   EXPECT_THAT(get("/runs.json")["runs"][0]["texts"], IsEmpty());
 }
 
+TEST_F(BoardAnswersTest, AnImageOfAStepThatABrowserRoundsIsThatOne) {
+  constexpr int64_t kStep = (int64_t{1} << 53) + 1;
+  WrittenRun run(path("a"));
+  run.start(0);
+  for (const int64_t step : {kStep - 1, kStep}) {
+    proto::Summary summary;
+    summary.add_value()->set_tag("x");
+    const Tensor pixel = Tensor::of<uint8_t>(Shape{1, 1, 1}, {static_cast<uint8_t>(step - kStep + 1)});
+    summary.mutable_value(0)->mutable_image()->set_encoded_image_string(encode_png(pixel));
+    run.summary(step, summary);
+  }
+  run.flush();
+  look();
+  const std::string exact = get("/images.json", {{"run", "0"}, {"tag", "0"}})["images"][1]["exact_step"];
+  EXPECT_EQ(*reply("/image", {{"run", "0"}, {"tag", "0"}, {"step", exact}}).body,
+            encode_png(Tensor::of<uint8_t>(Shape{1, 1, 1}, {1})));
+  EXPECT_THAT(*reply("/board.js").body, HasSubstr("each.exact_step"));
+}
+
 TEST_F(BoardAnswersTest, WhatIsNoPictureIsNotSentToABrowser) {
   WrittenRun run(path("a"));
   run.start(0);
@@ -272,15 +407,94 @@ TEST_F(BoardAnswersTest, HostileNamesStayTextAndTwoStayTwo) {
   EXPECT_EQ(get("/texts.json", {{"run", "0"}, {"tag", "3"}})["texts"][0]["text"], "<b>bold</b>\ufffd");
 }
 
-TEST_F(BoardAnswersTest, ATagThatIsNoTextEndsItsFileAndThatIsTold) {
+TEST_F(BoardAnswersTest, AnEventWithATagThatIsNoTextIsLeftOutAndThatIsTold) {
   WrittenRun run(path("a"));
   run.start(0);
   run.scalar("loss", 1, 1);
   run.scalar("\xff", 2, 1);
+  run.scalar("loss", 3, 1);
   run.flush();
   look();
-  EXPECT_EQ(curve("loss")["kept"], 1);
-  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("is not an event"));
+  EXPECT_EQ(curve("loss")["steps"], json({1, 3}));
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("1 records are no events"));
+}
+
+TEST_F(BoardAnswersTest, NoMemoryIsTakenForARecordThatIsTooLongAndTheOtherRunsAreRead) {
+  std::string record;
+  append_record(record, "x");
+  const uint64_t length = uint64_t{1} << 40;
+  record.replace(0, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
+  const uint32_t crc = mask_crc32c(crc32c(record.substr(0, sizeof length)));
+  record.replace(sizeof length, sizeof crc, reinterpret_cast<const char*>(&crc), sizeof crc);
+  for (const std::string name : {"a", "b", "c"}) {
+    WrittenRun run(path(name));
+    run.start(0);
+    run.scalar("loss", 1, 1);
+    run.flush();
+    if (name != "c") run.append(record.substr(0, kRecordHeaderBytes));
+    if (name == "b") std::filesystem::resize_file(run.event_file(), length + 1000);  // it takes no room on the disk
+  }
+  look();
+  const json runs = get("/runs.json")["runs"];
+  EXPECT_THAT(runs[0]["problems"], IsEmpty()) << "the rest may still be written";
+  EXPECT_THAT(runs[1]["problems"].dump(), HasSubstr("has 1099511627776 bytes, 67108864 are the limit"));
+  for (const json& run : runs) EXPECT_EQ(run["scalars"][0]["last"], 1);
+}
+
+TEST_F(BoardAnswersTest, AFileThatCannotBeReadForAWhileIsReadOnThen) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  look();
+  std::filesystem::rename(run.event_file(), path("aside"));
+  ASSERT_EQ(::mkfifo(run.event_file().c_str(), 0600), 0);
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("events.out.tfevents"));
+  std::filesystem::rename(path("aside"), run.event_file());
+  run.scalar("loss", 2, 1);
+  run.flush();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"], IsEmpty());
+  EXPECT_EQ(curve("loss")["steps"], json({1, 2}));
+}
+
+// As a network file system may show a file that grows.
+TEST_F(BoardAnswersTest, ATailOfZerosThatIsFilledLaterIsRead) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 1);
+  run.flush();
+  const auto size = std::filesystem::file_size(run.event_file());
+  run.append(std::string(100, '\0'));
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"].dump(), HasSubstr("corrupted record"));
+  std::filesystem::resize_file(run.event_file(), size);
+  run.scalar("loss", 2, 1);
+  run.flush();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][0]["problems"], IsEmpty());
+  EXPECT_EQ(curve("loss")["steps"], json({1, 2}));
+}
+
+TEST_F(BoardAnswersTest, AFileThatIsReplacedIsReadAnew) {
+  const auto write = [&](double value, int64_t last) {
+    WrittenRun run(path("a"));
+    std::filesystem::remove(path("a/events.out.tfevents.1763721934.host"));
+    run.start(0);
+    for (int64_t step = 1; step <= last; ++step) {
+      proto::Summary summary = scalar_summary("loss", static_cast<float>(value));
+      *summary.add_value() = text_summary("t", std::string(100, 'x')).value(0);  // the same at the end of each event
+      run.summary(step, summary);
+    }
+    run.flush();
+    look();
+  };
+  write(1, 2);
+  for (const int64_t last : {2, 8, 3}) {
+    write(static_cast<double>(last), last);
+    EXPECT_EQ(curve("loss")["values"], json(std::vector<double>(static_cast<size_t>(last), static_cast<double>(last))));
+  }
 }
 
 TEST_F(BoardAnswersTest, QueriesThatMakeNoSenseAreRefused) {
@@ -345,6 +559,36 @@ TEST_F(BoardAnswersTest, OptionsAreWhatTheNewestCheckpointRecords) {
   }
 }
 
+TEST_F(BoardAnswersTest, ARunThatCannotBeReadIsToldAndTheOthersAreShown) {
+  write_demo_runs(directory_.path());
+  look();
+  files_.locked = path("faster");
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][1]["problems"].dump(), HasSubstr("Permission denied"));
+  const json options = get("/options.json", {{"runs", "0,1"}});
+  EXPECT_EQ(options["runs"][0]["source"], "model.ckpt-1000");
+  EXPECT_THAT(options["runs"][1]["problem"].get<std::string>(), HasSubstr("Permission denied"));
+  EXPECT_THAT(options["options"], Not(IsEmpty()));
+  EXPECT_THAT(get("/checkpoints.json", {{"run", "1"}})["error"].get<std::string>(), HasSubstr("Permission denied"));
+  files_.locked.clear();
+  look();
+  EXPECT_THAT(get("/runs.json")["runs"][1]["problems"], IsEmpty());
+}
+
+TEST_F(BoardAnswersTest, AReadThatHangsIsTold) {
+  write_demo_runs(directory_.path());
+  look();
+  files_.slow = path("faster");
+  json during;
+  files_.while_listing = [&] {
+    clock_.advance(Seconds{60});
+    during = get("/runs.json")["notes"];
+  };
+  look();
+  EXPECT_THAT(during.dump(), HasSubstr("to read faster has taken 60 s so far: nothing else is read meanwhile"));
+  EXPECT_THAT(get("/runs.json")["notes"], IsEmpty());
+}
+
 TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
   const auto write = [&](int64_t last) {
     WrittenRun run(path("a"), 1763721934 + static_cast<double>(last));
@@ -371,6 +615,26 @@ TEST_F(BoardAnswersTest, ARunThatVanishesIsToldAndAnotherOfItsNameReplacesIt) {
   EXPECT_FALSE(get("/runs.json")["runs"][0]["gone"]);
   EXPECT_EQ(curve("loss")["kept"], 3);
   EXPECT_THAT(get("/runs.json")["runs"][0]["restarts"], IsEmpty()) << "it has no journal";
+}
+
+TEST_F(BoardAnswersTest, RunsThatAreGoneGiveTheirPlacesToNewOnes) {
+  std::vector<std::string> old;
+  for (size_t i = 0; i < kMostRuns; ++i) old.push_back(path(fmt::format("old{:03}", i)));
+  for (const std::string& each : old) WrittenRun(each).checkpoint(1);
+  look();
+  WrittenRun(path("new")).checkpoint(1);
+  std::filesystem::remove_all(old[0]);
+  look();
+  look();
+  const json listed = get("/runs.json");
+  ASSERT_THAT(listed["runs"], SizeIs(kMostRuns));
+  EXPECT_EQ(listed["runs"][0]["name"], "new");
+  EXPECT_THAT(listed["notes"], IsEmpty());
+  std::filesystem::remove_all(old[1]);
+  std::filesystem::create_directories(old[1]);  // it has no training, but is not gone either
+  WrittenRun(path("newer")).checkpoint(1);
+  look();
+  EXPECT_THAT(get("/runs.json")["notes"].dump(), HasSubstr("1 new runs are left out"));
 }
 
 TEST_F(BoardAnswersTest, ADamagedFileIsToldAndItsBeginningShown) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -51,8 +52,12 @@ void WrittenRun::flush() {
   if (!records_.empty()) append(std::exchange(records_, {}));
 }
 
+// Each time in a later second, however fast a test is: a board looks at what has changed by its time.
 void WrittenRun::append(const std::string& bytes) {
+  static int seconds = 0;
   std::ofstream(path_, std::ios::app | std::ios::binary) << bytes;
+  std::filesystem::last_write_time(path_,
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::seconds(++seconds));
 }
 
 void WrittenRun::tell(const RunEvent& event) {

@@ -15,6 +15,7 @@ class WrittenRun {
   explicit WrittenRun(std::string directory, double began = 1763721934);  // makes it
 
   const std::string& directory() const { return directory_; }
+  const std::string& event_file() const { return path_; }  // the newest
 
   // A further event file, with START at that step.
   void start(int64_t step);

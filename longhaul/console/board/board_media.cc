@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "longhaul/base/error.h"
 #include "longhaul/console/board/board_answers.h"
@@ -28,28 +30,21 @@ std::vector<MediaPlace> some_of(const std::vector<MediaPlace>& places, size_t mo
   return some;
 }
 
-struct ReadHistogram {
-  MediaPlace place;
-  proto::HistogramProto histogram;
-};
-
-std::vector<ReadHistogram> histograms_of(const RunEvents& events, uint32_t tag) {
-  std::vector<ReadHistogram> read;
-  for (const MediaPlace& place : some_of(events.places(MediaKind::kHistogram, tag), kMostHistograms)) {
-    read.push_back({place, histogram_of(events.value_at(place))});
-  }
-  return read;
+// One at a time is in memory: each may have megabytes.
+template <typename Use>
+void for_each_histogram(const RunEvents& events, const std::vector<MediaPlace>& places, Use&& use) {
+  for (const MediaPlace& place : places) use(place, histogram_of(events.value_at(place)));
 }
 
 // From the least to the largest value of all; empty ones have neither.
-std::pair<double, double> range_of(const std::vector<ReadHistogram>& read) {
+std::pair<double, double> range_of(const RunEvents& events, const std::vector<MediaPlace>& places) {
   double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
-  for (const auto& [place, histogram] : read) {
+  for_each_histogram(events, places, [&](const MediaPlace& /*place*/, const proto::HistogramProto& histogram) {
     const bool is_sound = histogram.num() > 0 && std::isfinite(histogram.min()) && std::isfinite(histogram.max());
-    if (!is_sound || histogram.min() > histogram.max()) continue;
+    if (!is_sound || histogram.min() > histogram.max()) return;
     low = std::min(low, histogram.min());
     high = std::max(high, histogram.max());
-  }
+  });
   if (low > high) return {0, 1};
   return high > low ? std::pair(low, high) : std::pair(low - 0.5, high + 0.5);
 }
@@ -67,29 +62,30 @@ MediaPlace image_place(const RunEvents& events, uint32_t tag, int64_t step) {
 HttpReply histograms_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto events = events_in(runs, query);
   const uint32_t tag = tag_in(query);
-  const std::vector<ReadHistogram> read = histograms_of(*events, tag);
-  if (read.empty()) throw NotFoundError("this run has no histogram with this tag");
-  const auto [low, high] = range_of(read);
-  Json json = {{"tag", tag}, {"low", low}, {"high", high}};
+  const std::vector<MediaPlace> places = some_of(events->places(MediaKind::kHistogram, tag), kMostHistograms);
+  if (places.empty()) throw NotFoundError("this run has no histogram with this tag");
+  const std::pair<double, double> range = range_of(*events, places);
+  Json json = {{"tag", tag}, {"low", range.first}, {"high", range.second}};
   Json& all = json["histograms"] = Json::array();
-  for (const auto& [place, histogram] : read) {
+  for_each_histogram(*events, places, [&](const MediaPlace& place, const proto::HistogramProto& histogram) {
     all.push_back({{"step", place.step},
                    {"time", place.time},
                    {"num", histogram.num()},
                    {"min", histogram.min()},
                    {"max", histogram.max()},
-                   {"counts", counts_in_bins(histogram, low, high, kMostBins)}});
-  }
+                   {"counts", counts_in_bins(histogram, range.first, range.second, kMostBins)}});
+  });
   return json_reply(json_line(json));
 }
 
+// The step as a text, too: a browser rounds a number above 2^53, and asks for the image by its step.
 HttpReply images_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto events = events_in(runs, query);
   const uint32_t tag = tag_in(query);
   Json json = {{"tag", tag}};
   Json& all = json["images"] = Json::array();
   for (const MediaPlace& place : events->places(MediaKind::kImage, tag)) {
-    all.push_back({{"step", place.step}, {"time", place.time}});
+    all.push_back({{"step", place.step}, {"exact_step", std::to_string(place.step)}, {"time", place.time}});
   }
   if (all.empty()) throw NotFoundError("this run has no image with this tag");
   return json_reply(json_line(json));

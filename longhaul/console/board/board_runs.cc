@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/console/trainings/training_records.h"
 #include "longhaul/train/journal/run_journal.h"
@@ -15,6 +16,7 @@ namespace longhaul::console {
 namespace {
 
 constexpr int kLooksBetweenSearches = 5;
+constexpr Seconds kLongRead{20};  // then it is told, since a file server may hang
 
 std::string reason_of(const PastRun& run) {
   const std::string end = run.end == PastRun::End::kOpen ? "killed" : std::string(name_of_end(run.end));
@@ -31,20 +33,21 @@ std::vector<RestartMark> marks_of(const RunHistory& history) {
     marks.push_back(
         {each.restored_step, 0, fmt::format("back from step {}, where the loss went bad", each.diverged_step)});
   }
+  if (marks.size() > kMostStarts) marks.erase(marks.begin(), marks.end() - static_cast<ptrdiff_t>(kMostStarts));
   return marks;
 }
 
 }  // namespace
 
-void BoardRun::look(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+void BoardRun::look(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) {
   try {
     if (!files_.is_directory(directory())) return complain("the directory is gone", true);
     look_at_journal();
-    read_events(tags, samples, go_on);
+    read_events(tags, kept, go_on);
     complain("", false);
   } catch (const NotFoundError&) {
     complain("the directory is gone", true);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // no memory, too: the other runs are read all the same
     complain(error.what(), false);
   }
 }
@@ -73,8 +76,9 @@ void BoardRun::look_at_journal() {
   marks_ = marks_of(journal.history);
 }
 
-// One that was removed and is back is another run: what was read of the first one goes.
-void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) {
+// One that was removed and is back is another run, as one whose event files are others: what was read of the first one
+// goes.
+void BoardRun::read_events(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) {
   std::shared_ptr<RunEvents> events;
   {
     MutexLock lock(mutex_);
@@ -82,11 +86,13 @@ void BoardRun::read_events(TagNames& tags, std::atomic<uint64_t>& samples, const
     events = events_;
   }
   if (events == nullptr) {
-    events = std::make_shared<RunEvents>(files_, directory(), tags, samples);
+    events = std::make_shared<RunEvents>(files_, directory(), tags, kept);
     MutexLock lock(mutex_);
     events_ = events;
   }
-  events->read(go_on);
+  if (!events->read(go_on)) return;
+  MutexLock lock(mutex_);
+  events_.reset();
 }
 
 std::shared_ptr<RunEvents> BoardRun::events() const {
@@ -128,33 +134,62 @@ bool BoardRun::is_gone() const {
 }
 
 void BoardRuns::look(const std::function<bool()>& go_on) {
+  begin_to("look for runs");
   if (looks_++ % kLooksBetweenSearches == 0) find();
   for (const auto& run : all()) {
-    if (!go_on()) return;
-    run->look(tags_, samples_, go_on);
-    make_room();
+    begin_to("read " + run->name());
+    do {
+      if (!go_on()) return;
+      run->look(tags_, kept_, go_on);
+    } while (make_room());
   }
+  begin_to("");
   has_looked_ = true;
+}
+
+void BoardRuns::begin_to(const std::string& what) {
+  MutexLock lock(mutex_);
+  doing_ = what;
+  doing_since_ = clock_.now();
 }
 
 void BoardRuns::find() {
   FoundRuns found = find_runs(files_, directories_);
   MutexLock lock(mutex_);
+  size_t left_out = 0;
   for (const FoundRun& each : found.runs) {
     const bool is_known =
         std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) { return run->directory() == each.directory; });
-    if (!is_known && runs_.size() < kMostRuns) runs_.push_back(std::make_shared<BoardRun>(files_, each));
+    if (!is_known && !add(std::make_shared<BoardRun>(files_, each))) ++left_out;
   }
   notes_ = std::move(found.notes);
+  if (left_out > 0) {
+    notes_.push_back(fmt::format("{} new runs are left out: a board shows {} at most", left_out, kMostRuns));
+  }
 }
 
-// What is above the bound goes from the longest curves, of whichever run.
-void BoardRuns::make_room() {
-  if (samples_ <= kMostSamplesOfAll) return;
-  for (const auto& run : all()) {
-    const auto events = run->events();
-    while (events != nullptr && samples_ > kMostSamplesOfAll && events->thin_largest()) continue;
+// Of so many runs one that is gone gives its place to a new one.
+bool BoardRuns::add(std::shared_ptr<BoardRun> run) {
+  if (runs_.size() < kMostRuns) {
+    runs_.push_back(std::move(run));
+    return true;
   }
+  const auto gone = std::find_if(runs_.begin(), runs_.end(), [](const auto& each) { return each->is_gone(); });
+  if (gone == runs_.end()) return false;
+  *gone = std::move(run);
+  return true;
+}
+
+// Returns whether something was to be done.
+bool BoardRuns::make_room() {
+  bool is_done = false;
+  for (; kept_.is_full() && kept_.can_shorten(); is_done = true) {
+    kept_.shorten();
+    for (const auto& run : all()) {
+      if (const auto events = run->events()) events->shorten();
+    }
+  }
+  return is_done;
 }
 
 std::vector<std::shared_ptr<BoardRun>> BoardRuns::all() const {
@@ -163,8 +198,23 @@ std::vector<std::shared_ptr<BoardRun>> BoardRuns::all() const {
 }
 
 std::vector<std::string> BoardRuns::notes() const {
-  MutexLock lock(mutex_);
-  return notes_;
+  std::vector<std::string> all;
+  {
+    MutexLock lock(mutex_);
+    all = notes_;
+    const Seconds lasted = clock_.now() - doing_since_;
+    if (!doing_.empty() && lasted > kLongRead) {
+      all.push_back(
+          fmt::format("to {} has taken {:.0f} s so far: nothing else is read meanwhile", doing_, lasted.count()));
+    }
+  }
+  if (kept_.is_short()) {
+    all.push_back(
+        fmt::format("what the board keeps of all runs has reached {}: a curve has {} points at most now, or so "
+                    "many images and the like",
+                    size_text(kept_.most_bytes()), kept_.most_points()));
+  }
+  return all;
 }
 
 }  // namespace longhaul::console

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
+#include "longhaul/console/board/board_limits.h"
+#include "longhaul/console/board/kept_memory.h"
 #include "longhaul/console/board/run_events.h"
 #include "longhaul/console/board/run_finder.h"
 #include "longhaul/console/board/tag_names.h"
@@ -28,7 +31,7 @@ class BoardRun {
   BoardRun(FileSystem& files, FoundRun found) : files_(files), found_(std::move(found)) {}
 
   // Errors become a problem.
-  void look(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) EXCLUDES(mutex_);
+  void look(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) EXCLUDES(mutex_);
 
   const std::string& name() const { return found_.name; }
   const std::string& directory() const { return found_.directory; }
@@ -39,7 +42,7 @@ class BoardRun {
 
  private:
   void look_at_journal() EXCLUDES(mutex_);
-  void read_events(TagNames& tags, std::atomic<uint64_t>& samples, const std::function<bool()>& go_on) EXCLUDES(mutex_);
+  void read_events(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) EXCLUDES(mutex_);
   void complain(const std::string& problem, bool is_gone) EXCLUDES(mutex_);
 
   FileSystem& files_;
@@ -54,11 +57,13 @@ class BoardRun {
   bool is_gone_ GUARDED_BY(mutex_) = false;
 };
 
-// All runs of a board. Their numbers stay while the board lives. Any thread may ask; one looks.
+// All runs of a board. Their numbers stay while the board lives; only if there are too many, one that is gone gives its
+// own to a new one. Any thread may ask; one looks.
 class BoardRuns {
  public:
-  BoardRuns(FileSystem& files, std::vector<std::string> directories)
-      : files_(files), directories_(std::move(directories)) {}
+  BoardRuns(FileSystem& files, std::vector<std::string> directories, uint64_t most_kept_bytes = kMostKeptBytes,
+            const Clock& clock = Clock::real())
+      : files_(files), directories_(std::move(directories)), clock_(clock), kept_(most_kept_bytes) {}
 
   // Reads what is new, and now and then looks for new runs. `go_on`: asked often; false ends it at once.
   void look(const std::function<bool()>& go_on) EXCLUDES(mutex_);
@@ -72,18 +77,23 @@ class BoardRuns {
 
  private:
   void find() EXCLUDES(mutex_);
-  void make_room();
+  void begin_to(const std::string& what) EXCLUDES(mutex_);
+  bool add(std::shared_ptr<BoardRun> run) REQUIRES(mutex_);  // false: there is no place
+  bool make_room();
 
   FileSystem& files_;
   const std::vector<std::string> directories_;
+  const Clock& clock_;
   TagNames tags_;
-  std::atomic<uint64_t> samples_{0};
+  KeptMemory kept_;
   int looks_ = 0;
   std::atomic<bool> has_looked_{false};
 
   mutable Mutex mutex_;
   std::vector<std::shared_ptr<BoardRun>> runs_ GUARDED_BY(mutex_);
   std::vector<std::string> notes_ GUARDED_BY(mutex_);
+  std::string doing_ GUARDED_BY(mutex_);  // "read NAME", since then; empty: nothing
+  Seconds doing_since_ GUARDED_BY(mutex_){0};
 };
 
 }  // namespace longhaul::console

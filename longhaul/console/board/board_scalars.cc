@@ -16,18 +16,6 @@ namespace {
 
 constexpr int64_t kFirstStep = std::numeric_limits<int64_t>::min(), kLastStep = std::numeric_limits<int64_t>::max();
 
-// The shortest text that is this number; most are floats in the file.
-void append_number(std::string& out, double value) {
-  const auto narrow = static_cast<float>(value);
-  if (!std::isfinite(value)) {
-    out += "null";
-  } else if (static_cast<double>(narrow) == value) {
-    fmt::format_to(std::back_inserter(out), "{}", narrow);
-  } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
-  }
-}
-
 template <typename Append>
 void append_list(std::string& out, const char* name, const std::vector<CurveSample>& samples, Append&& append) {
   fmt::format_to(std::back_inserter(out), "\"{}\":[", name);
@@ -63,6 +51,18 @@ void append_curve(std::string& out, int64_t run, const RunEvents::Drawn& drawn) 
 }
 
 }  // namespace
+
+// Most are floats in the file.
+void append_number(std::string& json, double value) {
+  const auto narrow = static_cast<float>(value);
+  if (!std::isfinite(value)) {
+    json += "null";
+  } else if (static_cast<double>(narrow) == value) {
+    fmt::format_to(std::back_inserter(json), "{}", narrow);
+  } else {
+    fmt::format_to(std::back_inserter(json), "{}", value);
+  }
+}
 
 HttpReply scalars_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto all = runs.all();

@@ -112,6 +112,7 @@ void serve_board(FileSystem& files, const BoardOptions& options, const std::func
   }
   say(server.url() + "  (Ctrl-C ends it)");
   while (!signals.wait(std::nullopt)) continue;  // a signal ends it
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) ::signal(each, SIG_IGN);
 }
 
 }  // namespace longhaul::console

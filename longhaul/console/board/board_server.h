@@ -54,8 +54,9 @@ class BoardServer {
   JobThreads threads_;
 };
 
-// longhaul board: serves the page until SIGINT, SIGTERM or SIGHUP comes. Call it while the process has one thread.
-// `say`: what there is to say, a line each.
+// longhaul board: serves the page until SIGINT, SIGTERM or SIGHUP comes; further ones are ignored from then on, so that
+// the process ends with its own status. Call it while the process has one thread. `say`: what there is to say, a line
+// each.
 void serve_board(FileSystem& files, const BoardOptions& options, const std::function<void(const std::string&)>& say);
 
 }  // namespace longhaul::console

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -58,7 +60,9 @@ TEST_F(BoardServerTest, IsReadOnlyAndKnowsOnlyItsPages) {
   write_demo_runs(directory_.path());
   const auto server = serve();
   const int port = server->port();
-  EXPECT_EQ(status_of(fetch(port, "POST", "/runs.json")), 405);
+  const std::string refusal = fetch(port, "POST", "/runs.json");
+  EXPECT_EQ(status_of(refusal), 405);
+  EXPECT_THAT(refusal, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
   EXPECT_EQ(status_of(fetch(port, "GET", "/../../etc/passwd")), 404);
   EXPECT_EQ(status_of(fetch(port, "GET", "/baseline/run.journal")), 404);
   EXPECT_EQ(status_of(fetch(port, "GET", "/scalars.json?tag=0&tag=1&runs=0")), 400);
@@ -100,6 +104,22 @@ TEST_F(BoardServerTest, AStopEndsItThoughFilesAreBeingRead) {
   again.port = port;
   BoardServer next(FileSystem::real(), again);
   next.start();  // the port is free
+}
+
+using BoardServerDeathTest = BoardServerTest;
+
+TEST_F(BoardServerDeathTest, ItEndsWithItsOwnStatusHoweverManySignalsCome) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        serve_board(FileSystem::real(), options, [](const std::string& line) {
+          if (line.find("http://") == line.npos) return;
+          for (const int each : {SIGINT, SIGTERM, SIGHUP}) raise(each);
+        });
+        raise(SIGTERM);
+        _exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(BoardServerTest, APortThatIsTakenIsAnError) {

@@ -69,7 +69,8 @@ bool is_option(const std::string& name) {
 
 struct FoundOptions {
   Options options{};
-  std::string source{};  // the checkpoint whose meta graph has them; empty: none has
+  std::string source{};   // the checkpoint whose meta graph has them; empty: none has
+  std::string problem{};  // why they could not be read
 };
 
 // Of the newest checkpoint that has some.
@@ -88,6 +89,17 @@ FoundOptions options_of(FileSystem& files, const std::string& directory) {
   const JournalRecord journal = journal_of(files, directory);
   if (!journal.history.runs().empty()) found.options["host"] = journal.history.runs().back().host;
   return found;
+}
+
+// Of one run that cannot be read the others do not suffer.
+FoundOptions options_or_problem(FileSystem& files, const std::string& directory) {
+  try {
+    return options_of(files, directory);
+  } catch (const NotFoundError&) {  // it is gone
+    return {};
+  } catch (const Error& error) {
+    return {.problem = error.what()};
+  }
 }
 
 // A row for each option, with a value or null for each run.
@@ -130,8 +142,13 @@ HttpReply training_answer(const BoardRuns& runs, const HttpQuery& query) {
 
 HttpReply checkpoints_answer(const BoardRuns& runs, const HttpQuery& query) {
   const auto run = run_in(runs, query);
-  const Report report = list_checkpoints(runs.files(), {run->directory()}, Clock::real().wall_time(), {});
-  return json_reply(json_line(report.json["directories"][0]));
+  Json json = {{"path", run->directory()}};
+  try {
+    json = list_checkpoints(runs.files(), {run->directory()}, Clock::real().wall_time(), {}).json["directories"][0];
+  } catch (const Error& error) {
+    json["error"] = shown(error.what(), 1000);
+  }
+  return json_reply(json_line(json));
 }
 
 HttpReply options_answer(const BoardRuns& runs, const HttpQuery& query) {
@@ -141,12 +158,9 @@ HttpReply options_answer(const BoardRuns& runs, const HttpQuery& query) {
   Json& listed = json["runs"] = Json::array();
   std::vector<FoundOptions> found;
   for (const int64_t number : integers_in(query, "runs", static_cast<int64_t>(all.size()) - 1, kMostRuns)) {
-    try {
-      found.push_back(options_of(runs.files(), all[static_cast<size_t>(number)]->directory()));
-    } catch (const NotFoundError&) {  // it is gone
-      found.emplace_back();
-    }
-    listed.push_back({{"run", number}, {"source", shown(found.back().source)}});
+    found.push_back(options_or_problem(runs.files(), all[static_cast<size_t>(number)]->directory()));
+    listed.push_back(
+        {{"run", number}, {"source", shown(found.back().source)}, {"problem", shown(found.back().problem, 1000)}});
   }
   json["options"] = rows_of(found);
   return json_reply(json_line(json));

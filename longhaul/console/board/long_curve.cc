@@ -68,6 +68,11 @@ void LongCurve::thin_out() {
   is_thinned_ = true;
 }
 
+void LongCurve::thin_to(size_t most) {
+  while (samples_.size() > most) thin_out();
+  if (samples_.capacity() > most) samples_.shrink_to_fit();
+}
+
 std::vector<CurveSample> to_be_drawn(const std::vector<CurveSample>& samples, int64_t from, int64_t to, size_t most) {
   if (samples.empty() || from > to) return {};
   auto first = std::lower_bound(samples.begin(), samples.end(), from, is_before);

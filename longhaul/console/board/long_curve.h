@@ -26,6 +26,9 @@ class LongCurve {
   // Leaves about a half: of each six neighbours the least, the largest, and one that is not finite. So no peak is lost.
   void thin_out();
 
+  void thin_to(size_t most);  // until there are so many at most; 12 or more
+
+  size_t bytes() const { return samples_.capacity() * sizeof(CurveSample); }
   const std::vector<CurveSample>& samples() const { return samples_; }
   uint64_t added() const { return added_; }  // as many would be there without thinning and restarts
   bool is_thinned() const { return is_thinned_; }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/proto/event.pb.h"
@@ -14,13 +16,18 @@
 namespace longhaul::console {
 namespace {
 
-constexpr size_t kWorthThinning = 4096;
+// Of a curve or of a tag's images, besides what grows: more than they take with the fewest points.
+constexpr uint64_t kSeriesBytes = 640;
 
 std::optional<MediaKind> media_kind(std::string_view kind) {
   if (kind == "histogram") return MediaKind::kHistogram;
   if (kind == "image") return MediaKind::kImage;
   if (kind == "text") return MediaKind::kText;
   return std::nullopt;
+}
+
+uint64_t bytes_of(const MediaSeries& series) {
+  return series.places.capacity() * sizeof(MediaPlace);
 }
 
 void keep_every_second(std::vector<MediaPlace>& places) {
@@ -33,37 +40,45 @@ void keep_every_second(std::vector<MediaPlace>& places) {
 
 }  // namespace
 
-RunEvents::RunEvents(FileSystem& files, std::string directory, TagNames& tags, std::atomic<uint64_t>& samples)
-    : files_(files),
-      directory_(std::move(directory)),
-      tags_(tags),
-      samples_(samples),
-      event_files_(files_, directory_) {}
+RunEvents::RunEvents(FileSystem& files, std::string directory, TagNames& tags, KeptMemory& kept)
+    : files_(files), directory_(std::move(directory)), tags_(tags), kept_(kept), event_files_(files_, directory_) {}
 
 RunEvents::~RunEvents() {
   MutexLock lock(mutex_);
-  samples_ -= kept_samples();
+  kept_.remove(bytes_);
 }
 
-uint64_t RunEvents::kept_samples() const {
-  uint64_t all = 0;
-  for (const auto& [tag, curve] : curves_) all += curve.samples().size();
-  return all;
+void RunEvents::account(uint64_t before, uint64_t after) {
+  bytes_ += after - before;  // which may be negative: modulo 2^64
+  kept_.add(after - before);
 }
 
-void RunEvents::read(const std::function<bool()>& go_on) {
-  try {
-    event_files_.read_events([&](const proto::Event& event, const EventPlace& place) {
-      if (!go_on()) throw Stopped();
+// nullptr: there is no room for another one.
+template <typename Key, typename Series>
+Series* RunEvents::series(std::map<Key, Series>& all, const Key& key) {
+  const auto known = all.find(key);
+  if (known != all.end()) return &known->second;
+  if (kept_.is_full() && !kept_.can_shorten()) {
+    ++without_room_;
+    return nullptr;
+  }
+  account(0, kSeriesBytes);
+  return &all[key];
+}
+
+bool RunEvents::read(const std::function<bool()>& go_on) {
+  const RunFiles::End end = event_files_.read([&](const proto::Event& event, const EventPlace& place) {
+    {
       MutexLock lock(mutex_);
       apply(event, place);
-    });
-  } catch (const Stopped&) {
-    return;
-  }
-  is_read_ = true;
+    }
+    const bool needs_room = kept_.is_full() && kept_.can_shorten();
+    return !needs_room && go_on();
+  });
+  is_read_ = is_read_ || end == RunFiles::End::kRead;
   MutexLock lock(mutex_);
   problems_ = event_files_.problems();
+  return end == RunFiles::End::kReplaced;
 }
 
 void RunEvents::apply(const proto::Event& event, const EventPlace& place) {
@@ -74,6 +89,7 @@ void RunEvents::apply(const proto::Event& event, const EventPlace& place) {
     const EventValue value = value_of(event.summary().value(i), event);
     const auto kind = media_kind(value.kind);
     if (!kind && !value.number) continue;
+    end_step_ = std::max(end_step_, value.step < std::numeric_limits<int64_t>::max() ? value.step + 1 : value.step);
     const auto tag = tags_.number_of(value.tag);
     if (!tag) {
       if (left_out_++ == 0) left_out_tag_ = value.tag.substr(0, kMostTagBytes);
@@ -86,46 +102,49 @@ void RunEvents::apply(const proto::Event& event, const EventPlace& place) {
 }
 
 void RunEvents::add_scalar(uint32_t tag, const CurveSample& sample) {
-  LongCurve& curve = curves_[tag];
-  const size_t before = curve.samples().size();
-  curve.add(sample);
-  samples_ += curve.samples().size() - before;  // which may be negative: modulo 2^64
-  if (samples_ > kMostSamplesOfAll) thin_one();
+  LongCurve* curve = series(curves_, tag);
+  if (curve == nullptr) return;
+  const uint64_t before = curve->bytes();
+  curve->add(sample, kept_.most_points());
+  account(before, curve->bytes());
 }
 
 void RunEvents::add_media(MediaKind kind, uint32_t tag, const MediaPlace& place) {
-  MediaSeries& series = media_[{kind, tag}];
-  while (!series.places.empty() && series.places.back().step >= place.step) series.places.pop_back();
-  series.places.push_back(place);
-  ++series.added;
-  if (series.places.size() > kMostPlaces) keep_every_second(series.places);
+  MediaSeries* found = series(media_, {kind, tag});
+  if (found == nullptr) return;
+  std::vector<MediaPlace>& places = found->places;
+  const uint64_t before = bytes_of(*found);
+  while (!places.empty() && places.back().step >= place.step) places.pop_back();
+  if (places.size() >= std::min(kMostPlaces, kept_.most_points())) keep_every_second(places);
+  places.push_back(place);
+  ++found->added;
+  account(before, bytes_of(*found));
 }
 
 // As TensorBoard has it: what a run made from that step on, and no checkpoint had.
 void RunEvents::begin_again(int64_t step, double time) {
   if (starts_.size() < kMostStarts) starts_.emplace_back(step, time);
-  const uint64_t before = kept_samples();
+  if (step >= end_step_) return;  // as most often, however many times a training starts
+  end_step_ = step;
   for (auto& [tag, curve] : curves_) curve.begin_again(step);
-  samples_ -= before - kept_samples();
   for (auto& [key, series] : media_) {
     std::erase_if(series.places, [&](const MediaPlace& place) { return place.step >= step; });
   }
 }
 
-bool RunEvents::thin_largest() {
+void RunEvents::shorten() {
   MutexLock lock(mutex_);
-  return thin_one();
-}
-
-bool RunEvents::thin_one() {
-  const auto largest = std::max_element(curves_.begin(), curves_.end(), [](const auto& a, const auto& b) {
-    return a.second.samples().size() < b.second.samples().size();
-  });
-  if (largest == curves_.end() || largest->second.samples().size() < kWorthThinning) return false;
-  const size_t before = largest->second.samples().size();
-  largest->second.thin_out();
-  samples_ -= before - largest->second.samples().size();
-  return true;
+  for (auto& [tag, curve] : curves_) {
+    const uint64_t before = curve.bytes();
+    curve.thin_to(kept_.most_points());
+    account(before, curve.bytes());
+  }
+  for (auto& [key, each] : media_) {
+    const uint64_t before = bytes_of(each);
+    while (each.places.size() > kept_.most_points()) keep_every_second(each.places);
+    each.places.shrink_to_fit();
+    account(before, bytes_of(each));
+  }
 }
 
 uint32_t RunEvents::file_number(const std::string& path) {
@@ -134,6 +153,23 @@ uint32_t RunEvents::file_number(const std::string& path) {
   if (known != paths_.rend()) return static_cast<uint32_t>(paths_.rend() - known - 1);
   paths_.push_back(path);
   return static_cast<uint32_t>(paths_.size() - 1);
+}
+
+size_t RunEvents::count() const {
+  MutexLock lock(mutex_);
+  return curves_.size() + media_.size();
+}
+
+NewestScalar RunEvents::newest() const {
+  MutexLock lock(mutex_);
+  NewestScalar newest;
+  for (const auto& [tag, curve] : curves_) {
+    if (curve.samples().empty()) continue;
+    const CurveSample& last = curve.samples().back();
+    newest.step = std::max(newest.step.value_or(last.step), last.step);
+    newest.time = std::max(newest.time, last.time);
+  }
+  return newest;
 }
 
 std::vector<CurveFacts> RunEvents::curves() const {
@@ -179,7 +215,7 @@ proto::Summary::Value RunEvents::value_at(const MediaPlace& place) const {
     MutexLock lock(mutex_);
     path = paths_.at(place.file);
   }
-  const proto::Event event = event_at(files_, {path, place.offset});
+  const proto::Event event = event_in(files_, {path, place.offset});
   const auto value = static_cast<int>(place.value);
   if (event.step() != place.step || value >= event.summary().value_size()) {
     throw NotFoundError(fmt::format("{} has something else at {} by now", path, place.offset));
@@ -200,13 +236,18 @@ std::vector<std::string> RunEvents::problems() const {
         fmt::format("{} values are left out: a board keeps {} tags of {} bytes at most, and one more is \"{}\"",
                     left_out_, kMostTags, kMostTagBytes, shown(left_out_tag_)));
   }
-  for (const auto& [tag, curve] : curves_) {
-    if (!curve.is_thinned()) continue;
+  if (without_room_ > 0) {
     all.push_back(
-        fmt::format("curves are thinned out, of which each stretch has its least and largest value: a curve has {} "
-                    "points at most, all together {}",
-                    LongCurve::kMostSamples, kMostSamplesOfAll));
-    break;
+        fmt::format("{} values are left out: there is no room for a further curve, since a board keeps {} at most",
+                    without_room_, size_text(kept_.most_bytes())));
+  }
+  const bool is_thinned =
+      std::any_of(curves_.begin(), curves_.end(), [](const auto& each) { return each.second.is_thinned(); });
+  if (is_thinned) {
+    all.push_back(
+        fmt::format("curves are thinned out, of which each stretch has its least and largest value: a curve "
+                    "has {} points at most, less once all runs together take {}",
+                    LongCurve::kMostSamples, size_text(kept_.most_bytes())));
   }
   return all;
 }

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 #include "longhaul/console/board/board_limits.h"
+#include "longhaul/io/files/canonical_directory.h"
 
 namespace longhaul::console {
 namespace {
@@ -21,11 +25,28 @@ bool is_of_training(std::string_view name) {
          name.find("tfevents") != name.npos;
 }
 
-// What may be a directory with trainings, by its name: of the thousands of files of a training none is looked at.
-bool may_contain_runs(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kFiles{".index", ".meta", ".pbtxt", ".corrupt"};
-  const bool is_file = std::any_of(kFiles.begin(), kFiles.end(), [&](auto ending) { return name.ends_with(ending); });
-  return !name.starts_with('.') && !is_file && !is_of_training(name) && name.find(".data-") == name.npos;
+struct Contents {
+  bool has_training = false;
+  std::vector<std::string> directories{};  // to look into, links last: names of their own are better
+};
+
+// By the kinds of files that the directory itself has: none of the thousands of files of a training is looked at.
+Contents contents_of(const std::string& directory) {
+  Contents contents;
+  std::vector<std::pair<bool, std::string>> found;
+  std::error_code error, unknown;
+  const AboveStdio above;
+  std::filesystem::directory_iterator it(directory, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    const bool is_directory = it->is_directory(unknown);
+    if (is_directory && !name.starts_with('.')) found.emplace_back(it->is_symlink(unknown), std::move(name));
+    if (!is_directory) contents.has_training = contents.has_training || is_of_training(name);
+  }
+  if (error) throw_errno(error.value(), "list " + directory);
+  std::sort(found.begin(), found.end());
+  for (auto& [is_link, name] : found) contents.directories.push_back(std::move(name));
+  return contents;
 }
 
 std::string without_slashes(std::string path) {
@@ -40,19 +61,20 @@ class Search {
   void look(const std::string& root) {
     root_ = without_slashes(root);
     try {
-      if (!files_.exists(root_)) return found_.notes.push_back(root_ + " is not there yet: it is waited for");
-      if (!files_.is_directory(root_)) return found_.notes.push_back(root_ + " is no directory");
-      const size_t before = found_.runs.size();
+      if (!files_.exists(root_)) return note(root_ + " is not there yet: it is waited for");
+      if (!files_.is_directory(root_)) return note(root_ + " is no directory");
+      const size_t before = seen_;
       descend(root_, 0);
-      if (found_.runs.size() == before && left_out_ == 0) {
-        found_.notes.push_back(root_ + " has no training yet: no event file, no journal and no checkpoint");
+      if (seen_ == before && looks_ <= kMostLooks) {
+        note(root_ + " has no training yet: no event file, no journal and no checkpoint");
       }
-    } catch (const Error& error) {
-      found_.notes.emplace_back(error.what());
+    } catch (const std::exception& error) {
+      note(error.what());
     }
   }
 
   FoundRuns take() {
+    if (notes_left_out_ > 0) found_.notes.push_back(fmt::format("{} more notes are left out", notes_left_out_));
     if (left_out_ > 0) {
       found_.notes.push_back(fmt::format("{} runs are left out: a board shows {} at most", left_out_, kMostRuns));
     }
@@ -64,25 +86,40 @@ class Search {
   }
 
  private:
+  // Where a link leads to what is known, it is not looked at again.
   void descend(const std::string& directory, int depth) {
+    const std::string place = canonical_directory(directory);
+    const auto [visited, is_new] = visited_.emplace(place, depth);
+    if (!is_new && visited->second <= depth) {
+      if (depth == 0) ++seen_;
+      return;
+    }
+    visited->second = depth;
     if (++looks_ > kMostLooks) return;
-    const std::vector<std::string> names = files_.list(directory);
-    if (std::any_of(names.begin(), names.end(), is_of_training)) add(directory);
+    const Contents contents = contents_of(directory);
+    if (contents.has_training) add(directory, place);
     if (depth == kDeepest) return;
-    for (const std::string& name : names) {
-      if (!may_contain_runs(name)) continue;
-      const std::string path = join_path(directory, name);
+    for (const std::string& name : contents.directories) {
       try {
-        if (files_.is_directory(path)) descend(path, depth + 1);
+        descend(join_path(directory, name), depth + 1);
       } catch (const NotFoundError&) {
       } catch (const Error& error) {
-        found_.notes.emplace_back(error.what());
+        note(error.what());
       }
     }
   }
 
-  void add(const std::string& directory) {
-    if (!known_.insert(directory).second) return;
+  void note(const std::string& text) {
+    if (found_.notes.size() < kMostNotes) {
+      found_.notes.push_back(text);
+    } else {
+      ++notes_left_out_;
+    }
+  }
+
+  void add(const std::string& directory, const std::string& place) {
+    ++seen_;
+    if (!known_.insert(place).second) return;
     if (found_.runs.size() < kMostRuns) {
       found_.runs.push_back({name_of(directory), directory});
     } else {
@@ -99,8 +136,10 @@ class Search {
   const bool is_single_;
   std::string root_;
   FoundRuns found_;
-  std::set<std::string> known_;
-  size_t looks_ = 0, left_out_ = 0;
+  std::set<std::string> known_;         // runs, by their places
+  std::map<std::string, int> visited_;  // directories, by their places, with their depths
+  size_t seen_ = 0;                     // runs that are there, found before or not
+  size_t looks_ = 0, left_out_ = 0, notes_left_out_ = 0;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ struct FoundRuns {
 };
 
 // The directories with a journal, a checkpoint or an event file among these and what they contain, three levels deep.
-// Hidden ones are left out.
+// Hidden ones are left out, and one to which several names lead is there once.
 FoundRuns find_runs(FileSystem& files, const std::vector<std::string>& directories);
 
 }  // namespace longhaul::console

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "longhaul/console/board/board_limits.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::console {
@@ -70,6 +71,50 @@ TEST_F(RunFinder, ACircleOfLinksEnds) {
   put("a/checkpoint");
   std::filesystem::create_directory_symlink(directory_.path(), directory_.file("again"));
   EXPECT_THAT(names_of(find({directory_.path()})), Contains("a"));
+}
+
+TEST_F(RunFinder, ARunToWhichLinksLeadIsThereOnceWithItsOwnName) {
+  put("exp42/checkpoint");
+  std::filesystem::create_directory_symlink("exp42", directory_.file("before"));
+  std::filesystem::create_directory_symlink(directory_.file("exp42"), directory_.file("latest"));
+  std::filesystem::create_directory_symlink("..", directory_.file("exp42/up"));
+  EXPECT_THAT(names_of(find({directory_.path()})), ElementsAre("exp42"));
+}
+
+TEST_F(RunFinder, ADirectoryMayHaveAnyName) {
+  put("my.tfevents/a/checkpoint");
+  put("x.data-1/run.journal");
+  put("y.index/checkpoint");
+  std::filesystem::create_directories(directory_.file("empty/checkpoint"));
+  EXPECT_THAT(names_of(find({directory_.path()})), ElementsAre("my.tfevents/a", "x.data-1", "y.index"));
+}
+
+TEST_F(RunFinder, OfARunThatIsFoundTwiceNothingIsTold) {
+  put("runs/a/checkpoint");
+  const std::string runs = directory_.file("runs"), a = directory_.file("runs/a");
+  EXPECT_THAT(find({runs, a, a, runs}).notes, IsEmpty());
+  EXPECT_THAT(find({runs, a}).runs, SizeIs(1));
+}
+
+TEST_F(RunFinder, NotesAreAFewHoweverManyThereCouldBe) {
+  std::vector<std::string> missing;
+  for (int i = 0; i < 3000; ++i) missing.push_back(directory_.file("m" + std::to_string(i)));
+  const FoundRuns found = find(missing);
+  EXPECT_THAT(found.notes, SizeIs(kMostNotes + 1));
+  EXPECT_EQ(found.notes.back(), "2950 more notes are left out");
+}
+
+// As in a directory that may be listed and not searched.
+TEST_F(RunFinder, NoFileIsLookedAt) {
+  put("a/checkpoint");
+  for (int i = 0; i < 100; ++i) put("file" + std::to_string(i));
+  class Counted : public testing::FaultyFileSystem {
+   public:
+    bool is_directory(const std::string& path) override { return ++asked, FaultyFileSystem::is_directory(path); }
+    int asked = 0;
+  } files;
+  EXPECT_THAT(find_runs(files, {directory_.path()}).runs, SizeIs(1));
+  EXPECT_EQ(files.asked, 1) << "for the directory itself";
 }
 
 TEST_F(RunFinder, MoreRunsThanABoardShowsAreTold) {

@@ -53,8 +53,8 @@ void RecordWriter::write(std::string_view payload) {
   file_.append(record_);
 }
 
-RecordReader::RecordReader(const ReadableFile& file, std::string name, uint64_t offset)
-    : file_(file), name_(std::move(name)), offset_(offset) {}
+RecordReader::RecordReader(const ReadableFile& file, std::string name, uint64_t offset, uint64_t most_bytes)
+    : file_(file), name_(std::move(name)), most_bytes_(most_bytes), offset_(offset) {}
 
 RecordReader::Result RecordReader::next(std::string_view& payload) {
   std::string_view header = window(offset_, kRecordHeaderBytes);
@@ -70,6 +70,10 @@ RecordReader::Result RecordReader::next(std::string_view& payload) {
   if (!is_there()) {
     rest = file_.size() - offset_ - kRecordHeaderBytes;
     if (!is_there()) return Result::kTruncated;
+  }
+  if (length > most_bytes_) {
+    throw DataLossError(
+        fmt::format("{}: the record at {} has {} bytes, {} are the limit", name_, offset_, length, most_bytes_));
   }
 
   std::string_view body = window(offset_ + kRecordHeaderBytes, length + kRecordFooterBytes);

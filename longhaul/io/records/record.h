@@ -43,12 +43,14 @@ class RecordReader {
     kTruncated,  // the file ends within a record
   };
 
-  // `name` is for messages. `offset`: the byte at which a record begins, 0 or an earlier offset().
-  RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
+  // `name` is for messages. `offset`: the byte at which a record begins, 0 or an earlier offset(). `most_bytes`: of a
+  // payload.
+  RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0, uint64_t most_bytes = UINT64_MAX);
 
   // On kRecord, `payload` is that of the record, valid until the next call; otherwise it is unchanged. Throws what
-  // ReadableFile::read() throws. DataLossError "<name>: corrupted record at <offset>": a checksum is wrong. After this
-  // or a failed read, the reader stays at the same record.
+  // ReadableFile::read() throws. DataLossError "<name>: corrupted record at <offset>": a checksum is wrong; or the
+  // payload is too long, for which no memory is taken. After this or a failed read, the reader stays at the same
+  // record.
   Result next(std::string_view& payload);
 
   // The byte at which the next record begins.
@@ -60,6 +62,7 @@ class RecordReader {
 
   const ReadableFile& file_;
   std::string name_;
+  const uint64_t most_bytes_;
   uint64_t offset_;
   std::string buffer_;
   size_t filled_ = 0;  // the number of bytes in the buffer, which begin at buffer_offset_ in the file

@@ -70,7 +70,8 @@ class Chart {
     let path = 'scalars.json?tag=' + this.tag + '&runs=' + facts.map(([run]) => run.run).join(',') + '&points=' +
       points + '&smoothing=' + smoothing;
     if (this.window) path += '&from=' + Math.floor(this.window[0]) + '&to=' + Math.ceil(this.window[1]);
-    const key = JSON.stringify([path, facts.map(([run, s]) => [s.added, s.kept, s.last, run.restarts.length]),
+    const key = JSON.stringify([path, facts.map(([run, s]) => [run.directory, s.added, s.kept, s.last,
+      run.restarts.length]),
       $('logscale').checked]);
     if (key === this.key) return;
     this.isBusy = true;
@@ -274,7 +275,7 @@ function showPanels(kind, what, fill) {
   for (const tag of tagsOf(kind)) {
     for (const run of runsChosen()) {
       const found = (run[kind] || []).find(each => each.tag === tag);
-      if (found) wanted.set(run.run + ' ' + tag, [run, tag, found.added]);
+      if (found) wanted.set(run.run + ' ' + tag + ' ' + run.directory, [run, tag, found.added]);
     }
   }
   for (const [key, panel] of panels) {
@@ -309,7 +310,7 @@ async function fillImages(panel) {
   const show = () => {
     const each = images[+slider.value];
     panel.step = each.step;
-    image.src = 'image' + panel.query() + '&step=' + each.step;
+    image.src = 'image' + panel.query() + '&step=' + each.exact_step;
     image.alt = data.tags[panel.tag] + ' at step ' + each.step;
     label.textContent = 'step ' + each.step + ', ' + clock(each.time);
   };
@@ -463,7 +464,8 @@ async function optionNodes() {
   box.onchange = () => { showsAllOptions = box.checked; refresh(); };
   label.append(box, ' also what is the same');
   const rows = all.options.filter(o => showsAllOptions || o.differs || runs.length === 1);
-  const source = runs.map((run, i) => run.name + ': ' + (all.runs[i].source || 'nothing is recorded')).join('; ');
+  const source = runs.map((run, i) => run.name + ': ' + (all.runs[i].problem || all.runs[i].source ||
+    'nothing is recorded')).join('; ');
   const nodes = [label, element('p', 'What the .meta file of the newest checkpoint records (record_option(), ' +
     'versions, threads, processor, the graph), and the host of the newest start. ' + source, 'dim')];
   if (rows.length === 0) return [...nodes, element('p', 'Nothing that is recorded differs.')];
@@ -492,20 +494,21 @@ class ListedRun {
     this.box.onchange = () => {
       if (this.box.checked) chosen.add(run.run);
       else chosen.delete(run.run);
-      refresh();
+      chooseRuns();
     };
     swatch.style.background = colourOf(run.run);
-    label.append(this.box, swatch, element('span', run.name), this.facts);
+    this.name = element('span');
+    label.append(this.box, swatch, this.name, this.facts);
     item.append(label);
     $('runs').append(item);
   }
   tell(run) {
-    const scalars = run.scalars || [], step = scalars.reduce((most, each) => Math.max(most, each.last), -1);
-    const last = scalars.reduce((most, each) => Math.max(most, each.time), 0);
+    const step = run.step === undefined ? null : run.step;
+    this.name.textContent = run.name;
     this.box.checked = chosen.has(run.run);
     this.facts.className = run.gone ? 'gone' : '';
-    this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step < 0 ? 'no scalars' :
-      'step ' + step + ', ' + ago(last);
+    this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step === null ? 'no scalars' :
+      'step ' + step + ', ' + ago(run.time);
   }
 }
 function showNotes() {
@@ -556,11 +559,17 @@ function choose() {
   $('content').replaceChildren();
   refresh();
 }
-let looks = 0, lost = 0;
+// What runs have is listed of the chosen ones only; at first these are the first ones.
+const runsAsked = () => data ? [...chosen].join(',') : [...Array(mostChosen).keys()].join(',');
+let looks = 0, lost = 0, current = 0, next = 0;
 async function look() {
+  clearTimeout(next);
+  const mine = ++current;
   if (!document.hidden) {
     try {
-      data = await load('runs.json');
+      const got = await load('runs.json?runs=' + runsAsked());
+      if (mine !== current) return;  // the choice has changed meanwhile
+      data = got;
       lost = 0;
       $('state').className = '';
       $('state').textContent = data.runs.length + (data.runs.length === 1 ? ' run' : ' runs') +
@@ -571,12 +580,18 @@ async function look() {
       showNotes();
       if (['scalars', 'images', 'histograms', 'texts'].includes(section) || looks++ % 5 === 0) refresh();
     } catch (error) {
+      if (mine !== current) return;
       lost += 1;
       $('state').className = 'bad';
       $('state').textContent = 'The board does not answer: it has ended, or the line is cut. ' + error.message;
     }
   }
-  setTimeout(look, lost > 3 ? 20000 : 2000);
+  next = setTimeout(look, lost > 3 ? 20000 : 2000);
+}
+function chooseRuns() {
+  showRuns();
+  refresh();
+  look();
 }
 const isDark = matchMedia('(prefers-color-scheme: dark)');
 isDark.addEventListener('change', () => {
@@ -594,8 +609,8 @@ Dygraph.PLUGINS = Dygraph.PLUGINS.filter(plugin => plugin !== Dygraph.Plugins.Le
 $('smoothing').oninput = () => { $('smoothing-value').textContent = $('smoothing').value; later(); };
 $('filter').oninput = later;
 $('logscale').onchange = refresh;
-$('all').onclick = () => { for (const run of data ? data.runs : []) chosen.add(run.run); showRuns(); refresh(); };
-$('none').onclick = () => { chosen.clear(); showRuns(); refresh(); };
+$('all').onclick = () => { for (const run of data ? data.runs : []) chosen.add(run.run); chooseRuns(); };
+$('none').onclick = () => { chosen.clear(); chooseRuns(); };
 window.addEventListener('hashchange', choose);
 if (matchMedia('(max-width: 50rem)').matches) $('choice').open = false;
 // For tests, and for whoever asks in the console of the browser.
