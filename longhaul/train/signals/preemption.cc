@@ -42,11 +42,12 @@ Preemption::~Preemption() {
   }
   if (!is_preempted() || options_.exit_status == 0 || status_was_asked_) return;
   if (std::uncaught_exceptions() > 0) {
-    return log_warning(
+    log_warning(
         "the program was preempted, and an exception ends it before the Preemption was asked for its exit status: a "
         "scheduler restarts the program only if it ends with the status {}. Catch the exception while the Preemption "
         "exists, and return preemption.exit_status(1)",
         options_.exit_status);
+    return;
   }
   log_warning(
       "the program was preempted, but nobody has asked the Preemption for its exit status: a scheduler restarts the "
