@@ -83,6 +83,28 @@ TEST_F(TrainerTest, EpochsWithSeveralLoopsOfBatches) {
       10);
 }
 
+TEST_F(TrainerTest, EpochsThatGrow) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(3)) {
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(2 + 2 * epoch)) program.step();
+          program.scheduler->step();
+        }
+      },
+      12);
+}
+
+TEST_F(TrainerTest, EpochsThatShrink) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(3)) {
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(6 - 2 * epoch)) program.step();
+          program.scheduler->step();
+        }
+      },
+      12);
+}
+
 TEST_F(TrainerTest, OneLoopAfterTheOther) {
   expect_exact(
       [](Program& program) {
@@ -186,8 +208,10 @@ TEST_F(TrainerTest, ABreakEndsTheLoopForGood) {
       if (step == 3) break;
     }
   };
+  const Logged logged;
   Program first(place);
   EXPECT_EQ(first.trainer->run([&] { body(first); }), 0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("steps(10) was left by a break at step 4: ")));
   const auto expected = first.state();
   first.trainer.reset();
   EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-4")
@@ -199,6 +223,8 @@ TEST_F(TrainerTest, ABreakEndsTheLoopForGood) {
     EXPECT_EQ(second.trainer->step(), 4);
   }),
             0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("steps(10) was left by a break before the restart")));
+  EXPECT_THAT(logged.all(), Not(Contains(HasSubstr("all steps are made"))));
   expect_same(second.state(), expected, "after the restart");
 }
 

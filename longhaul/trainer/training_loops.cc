@@ -17,6 +17,18 @@ void warn_of_epochs_without_batches(int64_t epoch) {
       ": trainer.batches(*loader)) inside epochs()");
 }
 
+// Of a loop that begins after a restart, and has nothing left.
+void tell_none_left(const std::string& loop, const char* parts, bool was_left, int64_t step) {
+  if (was_left) {
+    log_info(
+        "{} was left by a break before the restart, which ends it for good: the training is at step {}, and the code "
+        "after the loop runs",
+        loop, step);
+  } else {
+    log_info("{}: all {} are made, the training is at step {}", loop, parts, step);
+  }
+}
+
 }  // namespace
 
 TrainingLoops::TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events)
@@ -162,8 +174,8 @@ void TrainingLoops::enter_steps(int64_t last) {
   last_epoch_ = 0;
   if (has_step(last)) {
     first_step_after_restore();
-  } else if (is_restored_ && goes_on() && outer_ == 0) {
-    log_info("steps({}): all steps are made, the training is at step {}", last, loop_.step());
+  } else if (is_restored_ && goes_on() && outer_ == position_.get().outer) {
+    tell_none_left(fmt::format("steps({})", last), "steps", position_.get().outer_left, loop_.step());
   }
   events_.ends_at(last_step());
 }
@@ -172,8 +184,8 @@ void TrainingLoops::enter_epochs(int64_t last) {
   enter_outer("epochs");
   last_step_ = 0;
   last_epoch_ = last;
-  if (is_restored_ && goes_on() && outer_ == 0 && !has_epoch(last)) {
-    log_info("epochs({}): all epochs are made, the training is at step {}", last, loop_.step());
+  if (is_restored_ && goes_on() && outer_ == position_.get().outer && !has_epoch(last)) {
+    tell_none_left(fmt::format("epochs({})", last), "epochs", position_.get().outer_left, loop_.step());
   }
   events_.ends_at(last_step());
 }
@@ -207,6 +219,11 @@ void TrainingLoops::leave_outer(bool by_break) {
   if (!by_break) return;
   was_left_ = changed();
   position_.change([](LoopPosition::Values& values) { values.outer_left = true; });
+  log_info(
+      "{} was left by a break at step {}: the loop is over for good, and a restart does not continue it. To end the "
+      "program so that it can be continued, call Trainer::request_stop()",
+      last_epoch_ > 0 ? fmt::format("epochs({})", last_epoch_) : fmt::format("steps({})", last_step_),
+      loop_.step() + (was_left_ ? 1 : 0));
 }
 
 bool TrainingLoops::has_epoch(int64_t last) const {
@@ -266,8 +283,7 @@ int64_t TrainingLoops::enter_batches() {
     values.inner_left = false;
   });
   const LoopPosition::Values now = position_.get();
-  const bool is_whole = inner_ == 0 && now.epoch_size > 0 && now.batch >= now.epoch_size;
-  const bool none_left = inner_ < now.inner || now.inner_left || is_whole || now.finished;
+  const bool none_left = inner_ < now.inner || now.inner_left || now.finished;
   if (none_left && inner_ == now.inner) first_step_after_restore();
   if (!none_left && now.batch > 0) {
     log_info("epoch {}: {} batches were taken before the restart, and are left out", now.epoch, now.batch);
@@ -326,8 +342,10 @@ void TrainingLoops::leave_out_batch(uint64_t look) {
 }
 
 void TrainingLoops::note_last_batch() {
-  if (inner_ != 0) return;
-  position_.change([](LoopPosition::Values& values) { values.epoch_size = values.batch; });
+  position_.change([this](LoopPosition::Values& values) {
+    values.inner_left = true;
+    if (inner_ == 0) values.epoch_size = values.batch;
+  });
   events_.ends_at(last_step());
 }
 

@@ -80,7 +80,7 @@ class TrainingLoops {
   static constexpr int64_t kNoneLeft = -1;
   int64_t enter_batches();
   // `found`: how many batches the loader had of those to skip; `look`: at the last of them, 0: there is none that would
-  // be the same. Warns if these are not the batches that were taken.
+  // be the same. Warns if these are not the batches that were taken. Call it before the next one is loaded.
   void skipped(int64_t found, uint64_t look);
   void check_stop();  // TrainingStopped
   bool goes_on() const { return !position_.get().finished; }
