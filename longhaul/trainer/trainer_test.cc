@@ -105,6 +105,27 @@ TEST_F(TrainerTest, EpochsThatShrink) {
       12);
 }
 
+struct NoisyPoints : Points {
+  torch::data::Example<> get(size_t index) override {
+    auto example = Points::get(index);
+    return {example.data + 0.1 * torch::randn({4}), example.target};
+  }
+};
+
+// A dataset of torch::data whose transforms draw from the default generator as each batch is loaded.
+TEST_F(TrainerTest, BatchesWithRandomTransforms) {
+  expect_exact(
+      [](Program& program) {
+        const auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
+            torch::data::datasets::map(NoisyPoints(), torch::data::transforms::Stack<>()),
+            torch::data::DataLoaderOptions(4));
+        for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+          for (auto& batch : program.trainer->batches(*loader)) program.step(batch.data);
+        }
+      },
+      9);
+}
+
 TEST_F(TrainerTest, OneLoopAfterTheOther) {
   expect_exact(
       [](Program& program) {
