@@ -126,6 +126,79 @@ TEST_F(TrainerTest, BatchesWithRandomTransforms) {
       9);
 }
 
+// What a program does to the weights around the batches, and between two loops.
+struct Rewrite {
+  const char* name;
+  void (*in_epoch)(Program& program, int64_t epoch);
+};
+
+class RewritingTest : public TrainerTest, public ::testing::WithParamInterface<Rewrite> {};
+
+TEST_P(RewritingTest, WhatTheCodeBeforeTheBatchesDoesToTheWeightsIsDoneOnce) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(2)) {
+          GetParam().in_epoch(program, epoch);
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
+        }
+      },
+      6);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RewritingTest,
+                         ::testing::Values(Rewrite{"Initialises",
+                                                   [](Program& program, int64_t epoch) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     if (epoch == 0) program.net->parameters()[0].fill_(0.1);
+                                                   }},
+                                           Rewrite{"CopiesAsATargetNetworkDoes",
+                                                   [](Program& program, int64_t) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     const auto all = program.net->parameters();
+                                                     all[3].copy_(all[1].narrow(0, 0, 2));
+                                                   }},
+                                           Rewrite{"AddsNoise",
+                                                   [](Program& program, int64_t) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     for (auto& weight : program.net->parameters())
+                                                       weight += 0.01 * torch::randn_like(weight);
+                                                   }},
+                                           Rewrite{
+                                               "ForgetsTheMoments",
+                                               [](Program& program, int64_t) { program.optimizer->state().clear(); }}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(TrainerTest, WeightsThatAreWrittenBeforeAndBetweenTheLoops) {
+  expect_exact(
+      [](Program& program) {
+        const auto write = [&](size_t i) {
+          const torch::NoGradGuard no_grad;
+          program.net->parameters()[i].fill_(0.25);
+        };
+        write(0);
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+        write(2);
+        program.seen += 1;
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(7)) program.step();
+      },
+      7);
+}
+
+// As for the best ones: the program takes them out of run().
+TEST_F(TrainerTest, WeightsThatAreWrittenBehindTheLoopsStay) {
+  const std::string place = fresh("run");
+  for (int start = 0; start < 2; ++start) {
+    Program program(place);
+    EXPECT_EQ(program.trainer->run([&] {
+      for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+      const torch::NoGradGuard no_grad;
+      program.net->parameters()[0].fill_(0.25);
+    }),
+              0);
+    EXPECT_TRUE(torch::all(program.net->parameters()[0] == 0.25).item<bool>()) << start;
+  }
+}
+
 TEST_F(TrainerTest, OneLoopAfterTheOther) {
   expect_exact(
       [](Program& program) {

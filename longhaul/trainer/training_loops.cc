@@ -38,13 +38,13 @@ void TrainingLoops::begin_run(Session& session, bool is_restored) {
   loop_.attach(session);
   is_running_ = true;
   thread_ = std::this_thread::get_id();
-  is_restored_ = is_restored;
+  is_restored_ = is_restored && loop_.step() > 0;  // before the first step the program begins as it always does
   was_left_ = has_moved_on_ = is_stopped_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
   if (events_.session_begins(session)) events_.moved_on();
-  if (!is_restored) return;
+  if (!is_restored_) return;
   restored_generator_ = default_generator_state();
-  loop_.keep_settings();
+  loop_.keep_restored();
 }
 
 void TrainingLoops::run(const std::function<void()>& body) {
@@ -66,7 +66,7 @@ void TrainingLoops::end_run() {
         "is "
         "saved as a step: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n), in run()");
   }
-  first_step_after_restore();
+  first_step_after_restore(/*with_weights=*/false);  // the program may want the best ones, and is told
   if (has_moved_on_) events_.moved_on();
   if (changed()) {
     log_warning(
@@ -140,11 +140,15 @@ void TrainingLoops::resume() {
 
 // The program's code before the batches may have set what was restored, as it does at the begin of each epoch: that
 // was before the checkpoint, and what came after it counts.
-void TrainingLoops::first_step_after_restore() {
+void TrainingLoops::first_step_after_restore(bool with_weights) {
   if (!is_restored_) return;
   is_restored_ = false;
   set_default_generator_state(restored_generator_);
-  loop_.put_back_settings();
+  loop_.put_back_restored(with_weights);
+  loop_.forget_restored();
+  if (!with_weights || !changed()) return;
+  loop_.cancel();  // the step begins here, and has changed nothing yet
+  begin_step();
 }
 
 void TrainingLoops::enter_outer(const char* name) {
@@ -156,10 +160,17 @@ void TrainingLoops::enter_outer(const char* name) {
   }
   settle();
   check_stop();
-  if (is_restored_) set_default_generator_state(restored_generator_);  // whatever the code before the loops has drawn
+  ++outer_;
+  if (const LoopPosition::Values now = position_.get(); is_restored_ && outer_ > now.outer && !is_over()) {
+    is_restored_ = false;  // the checkpoint is of the end of the loop before, and has nothing of the code since then
+    loop_.forget_restored();
+  } else if (is_restored_) {  // whatever the code before the loop has drawn and changed
+    set_default_generator_state(restored_generator_);
+    loop_.put_back_restored();
+    if (changed()) loop_.cancel();  // the step of the loop before, which was none
+  }
   begin_step();
   in_outer_ = true;
-  ++outer_;
   position_.change([this](LoopPosition::Values& values) {
     if (outer_ <= values.outer) return;
     values.outer = outer_;

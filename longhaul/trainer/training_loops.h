@@ -95,7 +95,7 @@ class TrainingLoops {
   void begin_step();
   void finish_step();
   void settle();
-  void first_step_after_restore();
+  void first_step_after_restore(bool with_weights = true);
   void need_run(const char* name) const;
   bool is_over() const;
 
