@@ -353,6 +353,10 @@ bool BoundTorch::changed_in_loop() const {
   return in_loop_ && watch_.changed();
 }
 
+bool BoundTorch::changed_anything_in_loop() const {
+  return in_loop_ && (watch_.changed_or_drew() || state_.changed());
+}
+
 void BoundTorch::made_in_loop(const at::Tensor& loss) {
   in_loop_->in_step.reset();
   in_loop_->of_thread.reset();

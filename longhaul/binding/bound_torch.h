@@ -56,6 +56,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   // program's code, then made_in_loop() and the run whose step() counts it, or leave_in_loop().
   void begin_in_loop(int64_t number);
   bool changed_in_loop() const;
+  bool changed_anything_in_loop() const;  // and not only the module
   void made_in_loop(const at::Tensor& loss);
   void leave_in_loop(const std::string& reason);  // if it has changed anything, nothing is saved before a restore
   void cancel_in_loop();                          // there is no step

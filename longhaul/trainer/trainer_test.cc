@@ -230,6 +230,37 @@ TEST_F(TrainerTest, ValidationDoesNotChangeTheTrainingAndItsCountsAreExact) {
   expect_exact(body, 6);
 }
 
+// A stop that comes during the validation waits for the end of the step that the changes before it belong to.
+TEST_F(TrainerTest, WhatIsChangedBeforeAValidationThatIsStoppedIsDoneOnce) {
+  const auto run = [](Program& program, bool is_stopped) {
+    EXPECT_EQ(program.trainer->run([&] {
+      for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+        for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+        program.scheduler->step();
+        program.count += 1;
+        program.seen += torch::rand({});
+        program.trainer->validate([&] {
+          if (is_stopped && program.trainer->step() == 2) program.trainer->request_stop();
+          return 0.5;
+        });
+      }
+    }),
+              0);
+  };
+  Program whole(fresh("whole"));
+  run(whole, false);
+  const auto expected = whole.state();
+  whole.trainer.reset();
+  const std::string place = fresh("stopped");
+  {
+    Program first(place);
+    run(first, true);
+  }
+  Program second(place);
+  run(second, false);
+  expect_same(second.state(), expected, "after the restart");
+}
+
 TEST_F(TrainerTest, ALongValidationIsNoHang) {
   const Logged logged;
   testing::FakeClock clock;
@@ -451,6 +482,14 @@ TEST_P(OrderedBatchesTest, BatchesThatComeInAnotherOrderAfterARestartAreTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, OrderedBatchesTest, ::testing::Bool());
+
+TEST_F(TrainerTest, PairsAndTuplesAreRecognisedByTheirFirst) {
+  const torch::Tensor batch = torch::arange(4);
+  const uint64_t look = look_at_batch(batch);
+  EXPECT_NE(look, 0u);
+  EXPECT_EQ(look_at_batch(std::make_pair(batch, 1.5)), look);
+  EXPECT_EQ(look_at_batch(std::make_tuple(batch, batch, 1.5)), look);
+}
 
 TEST_F(TrainerTest, ALoaderThatHasShrunkIsTold) {
   const std::string place = fresh("run");

@@ -52,7 +52,9 @@ class TrainingLoops {
   bool is_before_loops() const { return is_running_ && outer_ < 0; }
   // Whether the step under way has changed the module.
   bool changed() const { return loop_.is_in_step() && loop_.changed(); }
-  // The code until resume() is no part of a step. Only while changed() is false.
+  // The same, or anything else that checkpoints have of the program.
+  bool changed_anything() const { return loop_.is_in_step() && loop_.changed_anything(); }
+  // The code until resume() is no part of a step. Only while changed_anything() is false.
   void suspend();
   void resume();
 

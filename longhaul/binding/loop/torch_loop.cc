@@ -42,6 +42,10 @@ bool TorchLoop::changed() const {
   return bound_->changed_in_loop();
 }
 
+bool TorchLoop::changed_anything() const {
+  return bound_->changed_anything_in_loop();
+}
+
 void TorchLoop::made(const at::Tensor& loss) {
   bound_->made_in_loop(loss);
   (*count_)();

@@ -53,6 +53,8 @@ class TorchLoop {
   void begin();
   // Whether the step under way has changed the module's tensors, or computed new gradients of them.
   bool changed() const;
+  // The same, or its other values: rates, schedulers, generators, state tensors, kept values.
+  bool changed_anything() const;
   // The loss may be undefined. Throws what a run of train_op throws; the step is then lost.
   void made(const at::Tensor& loss);
   // There is no step after all. If it has changed the module, nothing can be saved until a checkpoint is restored, and
