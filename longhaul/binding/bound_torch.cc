@@ -125,11 +125,7 @@ void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& opti
   const std::string name = name_of(scope);
   std::vector<TorchValue> values = optimizer_values(optimizer, form_.module());
   BoundOptimizers::Bound& bound = optimizers_.add(name, optimizer, form_.module(), values);
-  const size_t first = values_.size();
   add_variables(scope, std::move(values));
-  for (size_t i = first; i < values_.size(); ++i) {
-    values_[i].is_setting = values_[i].value.name.starts_with("group_");
-  }
   watch_.add_optimizer(name, optimizer);
   conditions_.add_optimizer(name, optimizer);
   add_record(scope, bound);
@@ -171,7 +167,6 @@ void BoundTorch::add_scheduler(const Scope& scope, int number, const TorchSchedu
   add_kept(scope.within("kept"), kept);
   if (torch::optim::LRScheduler* counted = scheduler.counted()) {
     add_optional(within, scheduler_value(name, *counted));
-    values_.back().is_setting = true;
     conditions_.add_scheduler(name_of(within) + "/" + name, *counted);
   }
   conditions_.add_settings(name_of(within) + "/" + name, scheduler.settings());
@@ -193,7 +188,6 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
 
 void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
   add_optional(scope, state_value(name, tensor));
-  values_.back().is_setting = true;
   state_.add(name_of(scope) + "/" + name, tensor);
 }
 
@@ -359,6 +353,10 @@ bool BoundTorch::changed_in_loop() const {
   return in_loop_ && watch_.changed();
 }
 
+bool BoundTorch::changed_anything_in_loop() const {
+  return in_loop_ && (watch_.changed_or_drew() || state_.changed());
+}
+
 void BoundTorch::made_in_loop(const at::Tensor& loss) {
   in_loop_->in_step.reset();
   in_loop_->of_thread.reset();
@@ -383,17 +381,17 @@ void BoundTorch::cancel_in_loop() {
   in_loop_.reset();
 }
 
-RestoredSettings BoundTorch::settings() {
-  RestoredSettings settings;
+RestoredValues BoundTorch::restored() {
+  RestoredValues values;
   const auto self = shared_from_this();
   for (Bound& bound : values_) {
-    if (!bound.is_setting && !bound.is_own_generator) continue;
+    if (bound.generator && !bound.is_own_generator) continue;  // the default generator: the Trainer's affair
     const auto read = [self, &bound] {
       const Turn turn(self->turn_);
       const at::NoGradGuard no_grad;
       return to_tensor(bound.value.read().clone());
     };
-    settings.add(read, [self, &bound](const Tensor& value) { self->assign(bound, value); });
+    values.add(read, [self, &bound](const Tensor& value) { self->assign(bound, value); }, bound.value.tensor.defined());
   }
   for (BoundKept::Bound& bound : state_.kept.values()) {
     const auto assign = [self, &bound](const Tensor& value) {
@@ -401,9 +399,9 @@ RestoredSettings BoundTorch::settings() {
       const at::NoGradGuard no_grad;
       BoundKept::assign(bound, value);
     };
-    settings.add([&bound, self] { return BoundKept::read(bound); }, assign);
+    values.add([&bound, self] { return BoundKept::read(bound); }, assign);
   }
-  return settings;
+  return values;
 }
 
 std::map<std::string, std::string> BoundTorch::short_values() {

@@ -12,7 +12,7 @@
 #include "longhaul/base/step_of_thread.h"
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
-#include "longhaul/binding/loop/restored_settings.h"
+#include "longhaul/binding/loop/restored_values.h"
 #include "longhaul/binding/overlap/overlapped_copies.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/values/bound_tensors.h"
@@ -56,12 +56,13 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   // program's code, then made_in_loop() and the run whose step() counts it, or leave_in_loop().
   void begin_in_loop(int64_t number);
   bool changed_in_loop() const;
+  bool changed_anything_in_loop() const;  // and not only the module
   void made_in_loop(const at::Tensor& loss);
   void leave_in_loop(const std::string& reason);  // if it has changed anything, nothing is saved before a restore
   void cancel_in_loop();                          // there is no step
 
   // They read and assign values of this.
-  RestoredSettings settings();
+  RestoredValues restored();
 
   // The kept values that are short, and the states of TorchTrainingOptions::generators, as bytes by their names: what
   // the code before the batches of an epoch may read although steps change it.
@@ -75,8 +76,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     TorchValue value;
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
-    bool is_setting = false;
-    bool is_own_generator = false;  // TorchTrainingOptions::generators
+    bool is_own_generator = false;              // TorchTrainingOptions::generators
   };
 
   // A step that the program makes in its own loop.

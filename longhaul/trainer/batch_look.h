@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 
 namespace longhaul {
@@ -12,7 +13,7 @@ namespace longhaul {
 // batch is of a type that has none. Takes less than a microsecond.
 uint64_t look_at_tensor(const at::Tensor& tensor);
 
-// A tensor; torch::data's Example, by its data; a list of these, by its first; a number.
+// A tensor; torch::data's Example, by its data; a list, a pair or a tuple of these, by its first; a number.
 template <typename Batch>
 uint64_t look_at_batch(const Batch& batch) {
   if constexpr (std::is_convertible_v<const Batch&, const at::Tensor&>) {
@@ -28,6 +29,10 @@ uint64_t look_at_batch(const Batch& batch) {
                          batch.front();
                        }) {
     return batch.empty() ? 0 : look_at_batch(batch.front());
+  } else if constexpr (requires { batch.first; }) {
+    return look_at_batch(batch.first);
+  } else if constexpr (requires { std::get<0>(batch); }) {
+    return look_at_batch(std::get<0>(batch));
   } else {
     return 0;
   }

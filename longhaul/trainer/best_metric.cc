@@ -32,7 +32,8 @@ void BestMetric::take(double metric, int64_t step) {
                                : fmt::format("the best, {:.6g}, was at step {}", now.best_metric, now.best_step);
   position_.change([&](LoopPosition::Values& values) {
     values.finished = true;
-    values.reason = fmt::format("no gain in {} validations; {}", without_gain, best);
+    values.reason = fmt::format("no gain in {} validations; {} ({} is better: TrainerOptions::best.mode)", without_gain,
+                                best, options_.best.mode == MetricMode::kMin ? "lower" : "higher");
   });
   log_info("stopping early at step {}: {}", step, position_.get().reason);
 }

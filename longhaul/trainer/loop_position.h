@@ -27,7 +27,7 @@ class LoopPosition {
     bool outer_left = false;   // by break: the loop is over
     int64_t epoch = 0;         // of it
     int64_t inner = 0;         // the current inner loop of this epoch
-    bool inner_left = false;   // by break
+    bool inner_left = false;   // by break, or at its end: the loop is over
     int64_t batch = 0;         // how many batches of it were taken
     uint64_t batch_look = 0;   // at the last of these (look_at_batch()); 0: not known
     int64_t epoch_size = 0;    // how many batches the first inner loop had in the last whole epoch; 0: not known

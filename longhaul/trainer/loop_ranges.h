@@ -205,18 +205,19 @@ class BatchRange {
     return false;
   }
   // A loader that draws random numbers for each batch does not make the same ones again; only what is not taken yet
-  // must be the same.
+  // must be the same. So the last of those to skip stays the current one until the numbers are those behind it.
   void skip(int64_t taken) {
-    std::optional<GeneratorUse> drawn;
-    if (taken > 0) drawn.emplace();
+    if (taken == 0) return loops_.skipped(0, 0);
+    const GeneratorUse drawn;
     int64_t found = 0;
-    uint64_t look = 0;
-    for (; found < taken && *at_ != *end_; ++found) {
+    while (*at_ != *end_) {
       loops_.check_stop();
-      if (found == taken - 1) look = look_at_batch(**at_);
+      if (++found == taken) break;
       ++*at_;
     }
-    loops_.skipped(found, drawn && drawn->changed() ? 0 : look);
+    const uint64_t look = found == taken ? look_at_batch(**at_) : 0;
+    loops_.skipped(found, drawn.changed() ? 0 : look);
+    if (found == taken) ++*at_;
   }
   void look_for_end() {
     if (*at_ != *end_) {

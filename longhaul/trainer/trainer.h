@@ -135,9 +135,9 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   // Restores or initialises the model, calls `body`, saves the last checkpoint. Returns the status with which the
-  // program should exit: 0, the run has finished; 75, a signal stopped it, start it again (Preemption); 1, an error,
-  // which the log has, and error(). A stop ends the loops by an exception that run() catches, so that the code after
-  // them runs only when they are complete.
+  // program should exit: 0, the run has finished, or request_stop() or Ctrl-C has ended it before that; 75, a signal
+  // stopped it, start it again (Preemption); 1, an error, which the log has, and error(). A stop ends the loops by an
+  // exception that run() catches, so that the code after them runs only when they are complete.
   [[nodiscard]] int run(const std::function<void()>& body);
   // The same for a single loop: `step(number)` makes one step and returns its loss.
   template <std::invocable<int64_t> Step>
@@ -210,11 +210,12 @@ class Trainer {
 
   // Evaluates without changing the training: `evaluate` runs without gradients, with the module in eval() mode, and
   // afterwards the mode and the default generator are as before. The result, a metric such as a loss, is logged as
-  // `name`, decides which checkpoints are the best (TrainerOptions::best) and when to stop early. Call it in run(), at
-  // the end of an epoch before schedulers step, or in a step. Up to an hour does not count as a hang (HangOptions); for
-  // longer evaluations, create a NoStepsExpected. Returns the metric; a NaN is never an improvement. If `evaluate`
-  // throws, the mode and the generator are put back, nothing is logged or counted, and the exception is passed on. A
-  // checkpoint that cannot be written is a warning.
+  // `name`, decides which checkpoints are the best (TrainerOptions::best, whose mode says whether lower is better) and
+  // when to stop early. Call it in run(), at the end of an epoch before anything else is changed there, or in a step.
+  // What `evaluate` itself changes, such as a kept value, may be changed again by a restart. Up to an hour does not
+  // count as a hang (HangOptions); for longer evaluations, create a NoStepsExpected. Returns the metric; a NaN is never
+  // an improvement. If `evaluate` throws, the mode and the generator are put back, nothing is logged or counted, and
+  // the exception is passed on. A checkpoint that cannot be written is a warning.
   double validate(const std::function<double()>& evaluate, std::string_view name = "validation");
   // The best metric so far, and its step.
   double best_metric() const;  // NaN: none

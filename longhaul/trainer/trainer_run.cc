@@ -188,7 +188,7 @@ TrainerRun::Publishers TrainerRun::make_publishers() const {
   return publishers;
 }
 
-// The module is as the last step left it, so training does not mind how long this takes: a checkpoint may be saved.
+// The program is as the last step left it, so training does not mind how long this takes: a checkpoint may be saved.
 double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluate) {
   loops_.suspend();
   try {
@@ -208,7 +208,7 @@ double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluat
 double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
   const NoStepsExpected validating(kLongestValidation);
   double metric = 0;
-  if (session_ != nullptr && !loops_.changed()) {
+  if (session_ != nullptr && !loops_.changed_anything()) {
     metric = evaluate_between_steps(evaluate);
   } else {
     metric = evaluated(module_, evaluate);

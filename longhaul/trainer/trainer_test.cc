@@ -83,6 +83,122 @@ TEST_F(TrainerTest, EpochsWithSeveralLoopsOfBatches) {
       10);
 }
 
+TEST_F(TrainerTest, EpochsThatGrow) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(3)) {
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(2 + 2 * epoch)) program.step();
+          program.scheduler->step();
+        }
+      },
+      12);
+}
+
+TEST_F(TrainerTest, EpochsThatShrink) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(3)) {
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(6 - 2 * epoch)) program.step();
+          program.scheduler->step();
+        }
+      },
+      12);
+}
+
+struct NoisyPoints : Points {
+  torch::data::Example<> get(size_t index) override {
+    auto example = Points::get(index);
+    return {example.data + 0.1 * torch::randn({4}), example.target};
+  }
+};
+
+// A dataset of torch::data whose transforms draw from the default generator as each batch is loaded.
+TEST_F(TrainerTest, BatchesWithRandomTransforms) {
+  expect_exact(
+      [](Program& program) {
+        const auto loader = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
+            torch::data::datasets::map(NoisyPoints(), torch::data::transforms::Stack<>()),
+            torch::data::DataLoaderOptions(4));
+        for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+          for (auto& batch : program.trainer->batches(*loader)) program.step(batch.data);
+        }
+      },
+      9);
+}
+
+// What a program does to the weights around the batches, and between two loops.
+struct Rewrite {
+  const char* name;
+  void (*in_epoch)(Program& program, int64_t epoch);
+};
+
+class RewritingTest : public TrainerTest, public ::testing::WithParamInterface<Rewrite> {};
+
+TEST_P(RewritingTest, WhatTheCodeBeforeTheBatchesDoesToTheWeightsIsDoneOnce) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(2)) {
+          GetParam().in_epoch(program, epoch);
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
+        }
+      },
+      6);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RewritingTest,
+                         ::testing::Values(Rewrite{"Initialises",
+                                                   [](Program& program, int64_t epoch) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     if (epoch == 0) program.net->parameters()[0].fill_(0.1);
+                                                   }},
+                                           Rewrite{"CopiesAsATargetNetworkDoes",
+                                                   [](Program& program, int64_t) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     const auto all = program.net->parameters();
+                                                     all[3].copy_(all[1].narrow(0, 0, 2));
+                                                   }},
+                                           Rewrite{"AddsNoise",
+                                                   [](Program& program, int64_t) {
+                                                     const torch::NoGradGuard no_grad;
+                                                     for (auto& weight : program.net->parameters())
+                                                       weight += 0.01 * torch::randn_like(weight);
+                                                   }},
+                                           Rewrite{
+                                               "ForgetsTheMoments",
+                                               [](Program& program, int64_t) { program.optimizer->state().clear(); }}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(TrainerTest, WeightsThatAreWrittenBeforeAndBetweenTheLoops) {
+  expect_exact(
+      [](Program& program) {
+        const auto write = [&](size_t i) {
+          const torch::NoGradGuard no_grad;
+          program.net->parameters()[i].fill_(0.25);
+        };
+        write(0);
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+        write(2);
+        program.seen += 1;
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(7)) program.step();
+      },
+      7);
+}
+
+// As for the best ones: the program takes them out of run().
+TEST_F(TrainerTest, WeightsThatAreWrittenBehindTheLoopsStay) {
+  const std::string place = fresh("run");
+  for (int start = 0; start < 2; ++start) {
+    Program program(place);
+    EXPECT_EQ(program.trainer->run([&] {
+      for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+      const torch::NoGradGuard no_grad;
+      program.net->parameters()[0].fill_(0.25);
+    }),
+              0);
+    EXPECT_TRUE(torch::all(program.net->parameters()[0] == 0.25).item<bool>()) << start;
+  }
+}
+
 TEST_F(TrainerTest, OneLoopAfterTheOther) {
   expect_exact(
       [](Program& program) {
@@ -112,6 +228,37 @@ TEST_F(TrainerTest, ValidationDoesNotChangeTheTrainingAndItsCountsAreExact) {
     }
   };
   expect_exact(body, 6);
+}
+
+// A stop that comes during the validation waits for the end of the step that the changes before it belong to.
+TEST_F(TrainerTest, WhatIsChangedBeforeAValidationThatIsStoppedIsDoneOnce) {
+  const auto run = [](Program& program, bool is_stopped) {
+    EXPECT_EQ(program.trainer->run([&] {
+      for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+        for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+        program.scheduler->step();
+        program.count += 1;
+        program.seen += torch::rand({});
+        program.trainer->validate([&] {
+          if (is_stopped && program.trainer->step() == 2) program.trainer->request_stop();
+          return 0.5;
+        });
+      }
+    }),
+              0);
+  };
+  Program whole(fresh("whole"));
+  run(whole, false);
+  const auto expected = whole.state();
+  whole.trainer.reset();
+  const std::string place = fresh("stopped");
+  {
+    Program first(place);
+    run(first, true);
+  }
+  Program second(place);
+  run(second, false);
+  expect_same(second.state(), expected, "after the restart");
 }
 
 TEST_F(TrainerTest, ALongValidationIsNoHang) {
@@ -186,8 +333,10 @@ TEST_F(TrainerTest, ABreakEndsTheLoopForGood) {
       if (step == 3) break;
     }
   };
+  const Logged logged;
   Program first(place);
   EXPECT_EQ(first.trainer->run([&] { body(first); }), 0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("steps(10) was left by a break at step 4: ")));
   const auto expected = first.state();
   first.trainer.reset();
   EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-4")
@@ -199,6 +348,8 @@ TEST_F(TrainerTest, ABreakEndsTheLoopForGood) {
     EXPECT_EQ(second.trainer->step(), 4);
   }),
             0);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("steps(10) was left by a break before the restart")));
+  EXPECT_THAT(logged.all(), Not(Contains(HasSubstr("all steps are made"))));
   expect_same(second.state(), expected, "after the restart");
 }
 
@@ -331,6 +482,14 @@ TEST_P(OrderedBatchesTest, BatchesThatComeInAnotherOrderAfterARestartAreTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, OrderedBatchesTest, ::testing::Bool());
+
+TEST_F(TrainerTest, PairsAndTuplesAreRecognisedByTheirFirst) {
+  const torch::Tensor batch = torch::arange(4);
+  const uint64_t look = look_at_batch(batch);
+  EXPECT_NE(look, 0u);
+  EXPECT_EQ(look_at_batch(std::make_pair(batch, 1.5)), look);
+  EXPECT_EQ(look_at_batch(std::make_tuple(batch, batch, 1.5)), look);
+}
 
 TEST_F(TrainerTest, ALoaderThatHasShrunkIsTold) {
   const std::string place = fresh("run");

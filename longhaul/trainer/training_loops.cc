@@ -17,6 +17,18 @@ void warn_of_epochs_without_batches(int64_t epoch) {
       ": trainer.batches(*loader)) inside epochs()");
 }
 
+// Of a loop that begins after a restart, and has nothing left.
+void tell_none_left(const std::string& loop, const char* parts, bool was_left, int64_t step) {
+  if (was_left) {
+    log_info(
+        "{} was left by a break before the restart, which ends it for good: the training is at step {}, and the code "
+        "after the loop runs",
+        loop, step);
+  } else {
+    log_info("{}: all {} are made, the training is at step {}", loop, parts, step);
+  }
+}
+
 }  // namespace
 
 TrainingLoops::TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events)
@@ -26,13 +38,13 @@ void TrainingLoops::begin_run(Session& session, bool is_restored) {
   loop_.attach(session);
   is_running_ = true;
   thread_ = std::this_thread::get_id();
-  is_restored_ = is_restored;
+  is_restored_ = is_restored && loop_.step() > 0;  // before the first step the program begins as it always does
   was_left_ = has_moved_on_ = is_stopped_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
   if (events_.session_begins(session)) events_.moved_on();
-  if (!is_restored) return;
+  if (!is_restored_) return;
   restored_generator_ = default_generator_state();
-  loop_.keep_settings();
+  loop_.keep_restored();
 }
 
 void TrainingLoops::run(const std::function<void()>& body) {
@@ -54,7 +66,7 @@ void TrainingLoops::end_run() {
         "is "
         "saved as a step: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n), in run()");
   }
-  first_step_after_restore();
+  first_step_after_restore(/*with_weights=*/false);  // the program may want the best ones, and is told
   if (has_moved_on_) events_.moved_on();
   if (changed()) {
     log_warning(
@@ -128,11 +140,15 @@ void TrainingLoops::resume() {
 
 // The program's code before the batches may have set what was restored, as it does at the begin of each epoch: that
 // was before the checkpoint, and what came after it counts.
-void TrainingLoops::first_step_after_restore() {
+void TrainingLoops::first_step_after_restore(bool with_weights) {
   if (!is_restored_) return;
   is_restored_ = false;
   set_default_generator_state(restored_generator_);
-  loop_.put_back_settings();
+  loop_.put_back_restored(with_weights);
+  loop_.forget_restored();
+  if (!with_weights || !changed()) return;
+  loop_.cancel();  // the step begins here, and has changed nothing yet
+  begin_step();
 }
 
 void TrainingLoops::enter_outer(const char* name) {
@@ -144,10 +160,17 @@ void TrainingLoops::enter_outer(const char* name) {
   }
   settle();
   check_stop();
-  if (is_restored_) set_default_generator_state(restored_generator_);  // whatever the code before the loops has drawn
+  ++outer_;
+  if (const LoopPosition::Values now = position_.get(); is_restored_ && outer_ > now.outer && !is_over()) {
+    is_restored_ = false;  // the checkpoint is of the end of the loop before, and has nothing of the code since then
+    loop_.forget_restored();
+  } else if (is_restored_) {  // whatever the code before the loop has drawn and changed
+    set_default_generator_state(restored_generator_);
+    loop_.put_back_restored();
+    if (changed()) loop_.cancel();  // the step of the loop before, which was none
+  }
   begin_step();
   in_outer_ = true;
-  ++outer_;
   position_.change([this](LoopPosition::Values& values) {
     if (outer_ <= values.outer) return;
     values.outer = outer_;
@@ -162,8 +185,8 @@ void TrainingLoops::enter_steps(int64_t last) {
   last_epoch_ = 0;
   if (has_step(last)) {
     first_step_after_restore();
-  } else if (is_restored_ && goes_on() && outer_ == 0) {
-    log_info("steps({}): all steps are made, the training is at step {}", last, loop_.step());
+  } else if (is_restored_ && goes_on() && outer_ == position_.get().outer) {
+    tell_none_left(fmt::format("steps({})", last), "steps", position_.get().outer_left, loop_.step());
   }
   events_.ends_at(last_step());
 }
@@ -172,8 +195,8 @@ void TrainingLoops::enter_epochs(int64_t last) {
   enter_outer("epochs");
   last_step_ = 0;
   last_epoch_ = last;
-  if (is_restored_ && goes_on() && outer_ == 0 && !has_epoch(last)) {
-    log_info("epochs({}): all epochs are made, the training is at step {}", last, loop_.step());
+  if (is_restored_ && goes_on() && outer_ == position_.get().outer && !has_epoch(last)) {
+    tell_none_left(fmt::format("epochs({})", last), "epochs", position_.get().outer_left, loop_.step());
   }
   events_.ends_at(last_step());
 }
@@ -207,6 +230,11 @@ void TrainingLoops::leave_outer(bool by_break) {
   if (!by_break) return;
   was_left_ = changed();
   position_.change([](LoopPosition::Values& values) { values.outer_left = true; });
+  log_info(
+      "{} was left by a break at step {}: the loop is over for good, and a restart does not continue it. To end the "
+      "program so that it can be continued, call Trainer::request_stop()",
+      last_epoch_ > 0 ? fmt::format("epochs({})", last_epoch_) : fmt::format("steps({})", last_step_),
+      loop_.step() + (was_left_ ? 1 : 0));
 }
 
 bool TrainingLoops::has_epoch(int64_t last) const {
@@ -266,8 +294,7 @@ int64_t TrainingLoops::enter_batches() {
     values.inner_left = false;
   });
   const LoopPosition::Values now = position_.get();
-  const bool is_whole = inner_ == 0 && now.epoch_size > 0 && now.batch >= now.epoch_size;
-  const bool none_left = inner_ < now.inner || now.inner_left || is_whole || now.finished;
+  const bool none_left = inner_ < now.inner || now.inner_left || now.finished;
   if (none_left && inner_ == now.inner) first_step_after_restore();
   if (!none_left && now.batch > 0) {
     log_info("epoch {}: {} batches were taken before the restart, and are left out", now.epoch, now.batch);
@@ -326,8 +353,10 @@ void TrainingLoops::leave_out_batch(uint64_t look) {
 }
 
 void TrainingLoops::note_last_batch() {
-  if (inner_ != 0) return;
-  position_.change([](LoopPosition::Values& values) { values.epoch_size = values.batch; });
+  position_.change([this](LoopPosition::Values& values) {
+    values.inner_left = true;
+    if (inner_ == 0) values.epoch_size = values.batch;
+  });
   events_.ends_at(last_step());
 }
 

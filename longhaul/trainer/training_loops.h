@@ -52,7 +52,9 @@ class TrainingLoops {
   bool is_before_loops() const { return is_running_ && outer_ < 0; }
   // Whether the step under way has changed the module.
   bool changed() const { return loop_.is_in_step() && loop_.changed(); }
-  // The code until resume() is no part of a step. Only while changed() is false.
+  // The same, or anything else that checkpoints have of the program.
+  bool changed_anything() const { return loop_.is_in_step() && loop_.changed_anything(); }
+  // The code until resume() is no part of a step. Only while changed_anything() is false.
   void suspend();
   void resume();
 
@@ -80,7 +82,7 @@ class TrainingLoops {
   static constexpr int64_t kNoneLeft = -1;
   int64_t enter_batches();
   // `found`: how many batches the loader had of those to skip; `look`: at the last of them, 0: there is none that would
-  // be the same. Warns if these are not the batches that were taken.
+  // be the same. Warns if these are not the batches that were taken. Call it before the next one is loaded.
   void skipped(int64_t found, uint64_t look);
   void check_stop();  // TrainingStopped
   bool goes_on() const { return !position_.get().finished; }
@@ -95,7 +97,7 @@ class TrainingLoops {
   void begin_step();
   void finish_step();
   void settle();
-  void first_step_after_restore();
+  void first_step_after_restore(bool with_weights = true);
   void need_run(const char* name) const;
   bool is_over() const;
 

@@ -22,6 +22,7 @@ void TorchLoop::attach(Session& session) {
 
 void TorchLoop::detach() {
   cancel();
+  restored_.forget();
   count_.reset();
   steps_ = nullptr;
 }
@@ -39,6 +40,10 @@ void TorchLoop::begin() {
 
 bool TorchLoop::changed() const {
   return bound_->changed_in_loop();
+}
+
+bool TorchLoop::changed_anything() const {
+  return bound_->changed_anything_in_loop();
 }
 
 void TorchLoop::made(const at::Tensor& loss) {
@@ -66,13 +71,17 @@ void TorchLoop::keep(const Scope& scope, const KeptValues& values) {
   bound_->add_kept(scope.within("kept"), values);
 }
 
-void TorchLoop::keep_settings() {
-  settings_ = bound_->settings();
-  settings_.keep();
+void TorchLoop::keep_restored() {
+  restored_ = bound_->restored();
+  restored_.keep();
 }
 
-void TorchLoop::put_back_settings() {
-  settings_.put_back();
+void TorchLoop::put_back_restored(bool with_weights) {
+  restored_.put_back(with_weights);
+}
+
+void TorchLoop::forget_restored() {
+  restored_.forget();
 }
 
 std::map<std::string, std::string> TorchLoop::short_values() const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longhaul/binding/kept_values.h"
-#include "longhaul/binding/loop/restored_settings.h"
+#include "longhaul/binding/loop/restored_values.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/session/session.h"
 
@@ -53,6 +53,8 @@ class TorchLoop {
   void begin();
   // Whether the step under way has changed the module's tensors, or computed new gradients of them.
   bool changed() const;
+  // The same, or its other values: rates, schedulers, generators, state tensors, kept values.
+  bool changed_anything() const;
   // The loss may be undefined. Throws what a run of train_op throws; the step is then lost.
   void made(const at::Tensor& loss);
   // There is no step after all. If it has changed the module, nothing can be saved until a checkpoint is restored, and
@@ -64,10 +66,12 @@ class TorchLoop {
   // Keeps a value of the program, as TorchTrainingOptions::kept does. Before there is a session.
   void keep(const Scope& scope, const KeptValues& values);
 
-  // What the program's code sets before its first step although a checkpoint was restored: keep_settings() after the
-  // restore, put_back_settings() before the step.
-  void keep_settings();
-  void put_back_settings();
+  // What the program's code sets before its first step although a checkpoint was restored, the module and the
+  // optimizers included: keep_restored() after the restore, which takes as much memory as a checkpoint,
+  // put_back_restored() before the step, forget_restored() after that.
+  void keep_restored();
+  void put_back_restored(bool with_weights = true);
+  void forget_restored();
   // The kept values that are short (numbers, strings, engines, generators) and the states of
   // TorchTrainingOptions::generators, by their names: for code that runs again after a restart as it ran before.
   std::map<std::string, std::string> short_values() const;
@@ -76,7 +80,7 @@ class TorchLoop {
  private:
   const TorchTraining training_;
   const std::shared_ptr<BoundTorch> bound_;
-  RestoredSettings settings_;
+  RestoredValues restored_;
   ProgramSteps* steps_ = nullptr;  // of the session; null: none attached
   std::unique_ptr<Callable> count_;
   int64_t step_ = 0;

@@ -169,6 +169,11 @@ void GeneratorWatch::end_step() {
   phase_ = --inside_ == 0 ? Phase::kLeft : Phase::kFresh;
 }
 
+bool GeneratorWatch::has_drawn() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !is_at(found_ ? *found_ : left_);
+}
+
 void GeneratorWatch::abandon_step() {
   const std::lock_guard<std::mutex> lock(mutex_);
   --inside_;

@@ -33,6 +33,7 @@ class GeneratorWatch {
   void begin_step(int64_t number);
   void end_step();
   void abandon_step();  // the step threw
+  bool has_drawn();     // the step under way
 
   // Over all steps since forget() or restore().
   bool drawn_between_some_steps();   // but not between others, so a restart does not repeat it

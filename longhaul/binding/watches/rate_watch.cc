@@ -48,6 +48,11 @@ void RateWatch::forget() {
   has_ended_ = false;
 }
 
+bool RateWatch::changed() const {
+  const Look now = look();
+  return now.rates != before_.rates || now.counts != before_.counts;
+}
+
 bool RateWatch::rate_changed_in_step() const {
   return before_.rates != after_.rates && before_.counts == after_.counts;
 }

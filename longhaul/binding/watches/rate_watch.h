@@ -26,7 +26,8 @@ class RateWatch {
 
   bool scheduler_stepped_between() const { return scheduler_stepped_between_; }  // the last step and this one
   bool rate_changed_between() const { return rate_changed_between_; }            // without a scheduler's step
-  bool rate_changed_in_step() const;                                             // without a scheduler's step
+  bool changed() const;                                      // a rate or a count, by the step under way
+  bool rate_changed_in_step() const;                         // without a scheduler's step
   std::optional<std::string> unkept_member_changed() const;  // in the step: the name of the scheduler
 
  private:

@@ -78,6 +78,11 @@ void ResumeWatch::end(const at::Tensor& loss) {
   }
 }
 
+bool ResumeWatch::changed_or_drew() const {
+  return changed() || rates_.changed() ||
+         std::any_of(generators_.begin(), generators_.end(), [](auto& one) { return one.watch->has_drawn(); });
+}
+
 void ResumeWatch::abandon() {
   for (const NamedGenerator& generator : generators_) generator.watch->abandon_step();
   gradients_.abandon();

@@ -48,6 +48,7 @@ class ResumeWatch {
   void end(const at::Tensor& loss);
   void abandon();
   bool changed() const { return tensors_.changed(); }  // by the step under way
+  bool changed_or_drew() const;                        // the same, with rates, schedulers and generators
 
   void assigned(const at::Tensor& tensor);                 // undefined: not a parameter or buffer
   void carries_history(const std::string& name);           // of a state tensor
