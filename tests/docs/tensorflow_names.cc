@@ -359,8 +359,7 @@ void summaries_and_logs() {
   Scope root(graph);
   Added added;
   const Variable w = ops::variable(root, "w", ops::glorot_uniform(root, {4, 3}));
-  const Output loss = ops::l2_loss(root, w), clips = ops::rand(root, {1, 100}),
-               images = ops::rand(root, {1, 4, 4, 3});
+  const Output loss = ops::l2_loss(root, w), clips = ops::rand(root, {1, 100}), images = ops::rand(root, {1, 4, 4, 3});
   const Output texts = ops::constant(root, Tensor::of<std::string>({"a text"}));
   const Output summaries = summary::scalar(root, "loss", loss);
   added(summary::audio(root, "clip", clips, 8000), summary::histogram(root, "weights", w));
