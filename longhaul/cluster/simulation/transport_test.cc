@@ -126,7 +126,7 @@ TEST_F(TransportTest, ALineCutInOneDirectionIsNoticed) {
 
 TEST_F(TransportTest, ALineCutDuringACallIsNoticed) {
   in(Seconds{1}, [&] { network_.cut(kWorker, kPs); });
-  EXPECT_THAT(error_of<UnavailableError>([&] { call("Park"); }), HasSubstr("for 4.5 s"));
+  EXPECT_THAT(error_of<UnavailableError>([&] { call("Park"); }), HasSubstr("for 4.4 s"));
   EXPECT_EQ(gone_, 1);
   expect_nothing_left();
 }
