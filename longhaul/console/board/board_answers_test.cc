@@ -13,6 +13,7 @@
 
 #include "longhaul/console/board/board_fixture.h"
 #include "longhaul/console/board/board_limits.h"
+#include "longhaul/console/board/run_files.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/io/records/crc32c.h"
 #include "longhaul/io/records/record.h"
@@ -439,6 +440,25 @@ TEST_F(BoardAnswersTest, NoMemoryIsTakenForARecordThatIsTooLongAndTheOtherRunsAr
   EXPECT_THAT(runs[0]["problems"], IsEmpty()) << "the rest may still be written";
   EXPECT_THAT(runs[1]["problems"].dump(), HasSubstr("has 1099511627776 bytes, 67108864 are the limit"));
   for (const json& run : runs) EXPECT_EQ(run["scalars"][0]["last"], 1);
+}
+
+TEST_F(BoardAnswersTest, AnEventIsReadAgainWhereItStood) {
+  WrittenRun run(path("a"));
+  run.start(0);
+  run.scalar("loss", 1, 0.5);
+  run.scalar("loss", 2, 0.25);
+  run.flush();
+  FileSystem& disk = FileSystem::real();
+  std::vector<uint64_t> offsets;
+  const auto note = [&](const proto::Event&, const EventPlace& place) { return offsets.push_back(place.offset), true; };
+  EXPECT_EQ(RunFiles(disk, path("a")).read(note), RunFiles::End::kRead);
+  const std::string file = run.event_file(), gone = file + "x";
+  const proto::Event event = event_in(disk, {file, offsets.back()});
+  EXPECT_EQ(event.step(), 2);
+  EXPECT_EQ(event.summary().value(0).tag(), "loss");
+  EXPECT_THROW(event_in(disk, {file, 1 << 20}), NotFoundError);
+  EXPECT_THROW(event_in(disk, {gone, 0}), NotFoundError);
+  EXPECT_THROW(event_in(disk, {file, offsets.back() + 3}), DataLossError);
 }
 
 TEST_F(BoardAnswersTest, AFileThatCannotBeReadForAWhileIsReadOnThen) {

@@ -12,6 +12,12 @@
 
 namespace longhaul::console {
 
+// Where an event stands.
+struct EventPlace {
+  const std::string& path;
+  uint64_t offset = 0;  // in the file
+};
+
 // The event files of a run that a board follows for weeks: what is wrong with one is looked at again, since it may
 // pass, and no more memory is taken than a board could show. No file stays open between two looks. One thread at a
 // time.

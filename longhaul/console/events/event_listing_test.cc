@@ -225,22 +225,5 @@ TEST_F(EventListingTest, FilesAreFollowedWithoutStayingOpen) {
   EXPECT_THAT(read(), ElementsAre(78));
 }
 
-TEST_F(EventListingTest, AnEventIsReadAgainWhereItStood) {
-  append(with(1, scalar_summary("a", 1)));
-  append(with(2, text_summary("t", "whole")));
-  std::vector<std::pair<std::string, uint64_t>> places;
-  EventFiles(files_, directory_.path()).read_events([&](const proto::Event&, const EventPlace& place) {
-    places.emplace_back(place.path, place.offset);
-  });
-  ASSERT_EQ(places.size(), 2u);
-  const proto::Event event = console::event_at(files_, {places[1].first, places[1].second});
-  EXPECT_EQ(event.step(), 2);
-  EXPECT_EQ(whole_text(event.summary().value(0)), "whole");
-  const std::string gone = places[1].first + "x";
-  EXPECT_THROW(console::event_at(files_, {places[1].first, 1 << 20}), NotFoundError);
-  EXPECT_THROW(console::event_at(files_, {gone, 0}), NotFoundError);
-  EXPECT_THROW(console::event_at(files_, {places[1].first, 3}), DataLossError);
-}
-
 }  // namespace
 }  // namespace longhaul::console

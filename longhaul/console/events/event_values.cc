@@ -137,12 +137,6 @@ proto::HistogramProto histogram_of(const proto::Summary::Value& summary) {
   return histogram;
 }
 
-proto::Event event_at(FileSystem& files, const EventPlace& place) {
-  auto event = EventReader(place.path, files, place.offset).next();
-  if (!event) throw NotFoundError(fmt::format("{} has no event at {} any more", place.path, place.offset));
-  return *std::move(event);
-}
-
 EventFiles::EventFiles(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {
   if (!files_.exists(path_)) throw NotFoundError(fmt::format("there is no directory and no event file {}", path_));
 }
@@ -153,14 +147,10 @@ std::vector<std::string> EventFiles::paths() const {
 }
 
 void EventFiles::read(const UseValue& use) {
-  read_events([&](const proto::Event& event, const EventPlace&) { use_values(event, use); });
-}
-
-void EventFiles::read_events(const UseEvent& use) {
   for (const std::string& path : paths()) read_file(path, use);
 }
 
-void EventFiles::read_file(const std::string& path, const UseEvent& use) {
+void EventFiles::read_file(const std::string& path, const UseValue& use) {
   File& file = known_[path];
   if (file.is_over) return;
   try {
@@ -177,15 +167,15 @@ void EventFiles::read_file(const std::string& path, const UseEvent& use) {
 }
 
 // A write within the same tick of the file system's clock leaves the time as it was.
-void EventFiles::read_on(const std::string& path, File& file, const UseEvent& use) {
+void EventFiles::read_on(const std::string& path, File& file, const UseValue& use) {
   const double modified_at = files_.modified_at(path);
   if (file.is_quiet && modified_at == file.modified_at) return;
   EventReader reader(path, files_, file.offset);
   bool is_new = false;
   while (const auto event = reader.next()) {
-    const uint64_t offset = std::exchange(file.offset, reader.offset());
+    file.offset = reader.offset();
     is_new = true;
-    use(*event, {path, offset});
+    use_values(*event, use);
   }
   file.is_quiet = !is_new && modified_at == file.modified_at;
   file.modified_at = modified_at;

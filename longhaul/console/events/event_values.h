@@ -34,21 +34,11 @@ std::string image_file(const proto::Summary::Value& summary);
 // Of a value that is a histogram; an empty one: it is none.
 proto::HistogramProto histogram_of(const proto::Summary::Value& summary);
 
-// Where an event stands.
-struct EventPlace {
-  const std::string& path;
-  uint64_t offset = 0;  // in the file
-};
-
-// The event there. NotFoundError: the file, or what was in it, is gone. DataLossError: it is damaged.
-proto::Event event_at(FileSystem& files, const EventPlace& place);
-
 // The values of event files that may still grow, in the order of the files. No file stays open between two looks: a
 // training that was restarted for weeks has many, all but the last of which are over. One thread at a time.
 class EventFiles {
  public:
   using UseValue = std::function<void(const EventValue&)>;
-  using UseEvent = std::function<void(const proto::Event&, const EventPlace&)>;
 
   // `path`: an event file, or a directory with some. NotFoundError: there is nothing of that name.
   EventFiles(FileSystem& files, std::string path);
@@ -56,7 +46,6 @@ class EventFiles {
   // Calls use() with what was written since the last call, in new files too. A file that cannot be read on is left, and
   // becomes a problem; one that is deleted meanwhile does not.
   void read(const UseValue& use);
-  void read_events(const UseEvent& use);  // the same with whole events
 
   size_t count() const { return known_.size(); }
   const std::vector<std::string>& problems() const { return problems_; }
@@ -70,8 +59,8 @@ class EventFiles {
   };
 
   std::vector<std::string> paths() const;
-  void read_file(const std::string& path, const UseEvent& use);
-  void read_on(const std::string& path, File& file, const UseEvent& use);
+  void read_file(const std::string& path, const UseValue& use);
+  void read_on(const std::string& path, File& file, const UseValue& use);
 
   FileSystem& files_;
   const std::string path_;
