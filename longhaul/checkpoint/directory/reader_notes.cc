@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <mutex>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -77,6 +79,16 @@ std::string write_note(FileSystem& files, const std::string& prefix, std::string
   std::string path = join_path(folder, std::string(kind) + note.reader.token);
   write_file_atomically(files, path, format_reader_note(note));
   return path;
+}
+
+// The wall time, but later than that of the metric before by a millisecond, which is what a note tells: of two metrics
+// that one process gives a checkpoint the later one counts, however soon it comes.
+double time_of_next_metric() {
+  static std::mutex mutex;
+  static int64_t last = 0;
+  const std::lock_guard lock(mutex);
+  last = std::max(last + 1, static_cast<int64_t>(Clock::real().wall_time() * 1e3));
+  return static_cast<double>(last) / 1e3;
 }
 
 // A Saver names what it is about to delete in the state file, and only then looks for pins.
@@ -201,7 +213,7 @@ void write_checkpoint_metric(const std::string& prefix, double metric, FileSyste
     log_warning("the metric of checkpoint {} is not a number, and counts as none", prefix);
     return;
   }
-  const double now = Clock::real().wall_time();
+  const double now = time_of_next_metric();
   write_note(files, path, kMetricName, {.metric = metric, .reader = {.since = now, .heartbeat = now}});
 }
 
