@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
 
@@ -42,20 +43,14 @@ void train(lh::Supervisor& sv, lh::Session& session, const Classifier& net, cons
   lh::DataLoader loader(std::make_shared<ImageExamples>(data.train),
                         {.batch_size = options.batch_size, .seed = static_cast<int64_t>(options.seed), .prefetch = 4});
   const lh::Callable train_step = session.make_callable(net.train_op, {net.images, net.labels});
-  const lh::Callable train_step_and_tell =
-      session.make_callable(std::vector<lh::Fetch>{net.train_op, net.loss}, {net.images, net.labels});
   int64_t step = outcome->first_step;
-  lh::Progress progress(step);
+  const auto start = std::chrono::steady_clock::now();
   for (; step < options.steps && !sv.should_stop(); ++step) {
     const lh::Batch batch = loader.at(step * loader.stride());
-    if (progress.due(step)) {
-      const double loss = train_step_and_tell(batch[0], batch[1])[1].item<double>();
-      progress.show(step, options.steps, fmt::format("loss {:.4f}", loss));
-    } else {
-      train_step(batch[0], batch[1]);
-    }
+    train_step(batch[0], batch[1]);
   }
-  outcome->steps_per_second = progress.steps_per_second(step);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  outcome->steps_per_second = static_cast<double>(step - outcome->first_step) / seconds.count();
   outcome->step = step;
 }
 
@@ -92,8 +87,9 @@ int run(const TrainingOptions& options) {
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
                      .save_model_secs = lh::Seconds{options.save_model_secs},
-                     .chief = {.preemption = &preemption},
-                     .services = {.digest_every_n_steps = options.digest_steps}});
+                     .chief = {.status = {.last_step = options.steps}, .preemption = &preemption},
+                     .services = {.digest_every_n_steps = options.digest_steps,
+                                  .progress = lh::ProgressOptions{.values = {{"loss", net.loss}}}}});
   const Data data{loading_train.get(), loading_test.get()};
 
   Outcome outcome;

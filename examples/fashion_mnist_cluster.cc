@@ -79,17 +79,14 @@ class Training {
                                                                           .prefetch = 4});
     const Classifier& net = replica.net;
     const lh::Callable step_and_tell =
-        session.make_callable(std::vector<lh::Fetch>{replica.train_op, net.step, net.loss}, {net.images, net.labels});
+        session.make_callable(std::vector<lh::Fetch>{replica.train_op, net.step}, {net.images, net.labels});
     int64_t seen = session.run(replica.batches_seen).item<int64_t>();
     outcome_.first_step = outcome_.step = session.run(net.step).item<int64_t>();
-    lh::Progress progress(outcome_.step);
     while (outcome_.step < options_.steps && !sv.should_stop()) {
       const lh::Batch batch = loader.at(seen++ * loader.stride());
       const std::vector<lh::Tensor> told = step_and_tell(batch[0], batch[1]);
       ++outcome_.own_steps;
       outcome_.step = told[1].item<int64_t>() + 1;  // a run reads what was there before it
-      if (progress.due(outcome_.step))
-        progress.show(outcome_.step, options_.steps, fmt::format("loss {:.4f}", told[2].item<double>()));
     }
   }
 
@@ -144,8 +141,9 @@ int train(const lh::LaunchedTask& task, const lh::Server* server, const ClusterO
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
                      .save_model_secs = lh::Seconds{options.save_model_secs},
-                     .chief = {.preemption = &preemption},
-                     .services = {.digest_every_n_steps = options.digest_steps}});
+                     .chief = {.status = {.last_step = options.steps}, .preemption = &preemption},
+                     .services = {.digest_every_n_steps = options.digest_steps,
+                                  .progress = lh::ProgressOptions{.values = {{"loss", replica.net.loss}}}}});
   const auto body = [&](lh::Session& session) {
     training.train(sv, session, replica);
     if (sv.is_chief()) training.test(session, replica.net);

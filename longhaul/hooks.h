@@ -10,6 +10,7 @@
 #include "longhaul/train/hooks/logging_tensor_hook.h"
 #include "longhaul/train/hooks/nan_tensor_hook.h"
 #include "longhaul/train/hooks/profiler_hook.h"
+#include "longhaul/train/hooks/progress_hook.h"
 #include "longhaul/train/hooks/publish_weights_hook.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"

@@ -16,6 +16,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/excerpt.h"
 #include "longhaul/base/json_log.h"
+#include "longhaul/base/live_line.h"
 #include "longhaul/base/log_tail.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/whole_lines.h"
@@ -86,6 +87,7 @@ class ToStderr {
     if (format_ == LogFormat::kJson) return write_json(level, message, place, {});
     if (!text_.should_log(to_spdlog(level))) return;
     ++text_lines_;
+    clear_live_line();
     text_.log(to_spdlog(level), fit_for_terminal(message));
   }
 
@@ -106,6 +108,11 @@ class ToStderr {
   }
 
  private:
+  void clear_live_line() {
+    if (!has_live_line() || ::isatty(STDERR_FILENO) != 1 || !take_live_line()) return;
+    MutexLock lock(mutex_);
+    lines_.write(kClearLine);
+  }
   // What is wrong here is told of: nothing is hidden by a mistake in it.
   void obey_level(std::string_view name) {
     text_.set_level(level_named(name).value_or(spdlog::level::info));

@@ -118,20 +118,13 @@ class DirectSession::DirectRun : public CompiledRun {
   void run(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results,
            StepTrace* trace) {
     if (!plan_.writes_variables()) return plan_.run(feeds, limits, results, trace);
-    const bool is_due = state_->step_fetch_due.load(std::memory_order_relaxed);
-    if (const auto due = is_due ? take_step_fetch() : nullptr) {
+    StepFetches& fetches = state_->step_fetches;
+    if (const auto due = fetches.is_any_due() ? fetches.take(request_) : nullptr) {
       run_with(*due, feeds, limits, results, trace);
     } else {
       plan_.run(feeds, limits, results, trace);
     }
     if (state_->watched.load(std::memory_order_relaxed)) tell_who_watches();
-  }
-
-  std::shared_ptr<StepFetch> take_step_fetch() {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    if (!state_->step_fetch || !goes_along(state_->step_fetch->fetches, request_)) return nullptr;
-    state_->step_fetch_due.store(false);
-    return std::move(state_->step_fetch);
   }
 
   void tell_who_watches() {
@@ -203,24 +196,13 @@ DirectSession::~DirectSession() {
 }
 
 SessionCapabilities DirectSession::capabilities() {
-  return {.step_fetching = this, .step_watching = this, .snapshot_keeping = this, .program_steps = this};
+  return {
+      .step_fetching = &state_->step_fetches, .step_watching = this, .snapshot_keeping = this, .program_steps = this};
 }
 
 std::vector<DeviceAttributes> DirectSession::list_devices() {
   const Running running(*state_);
   return state_->session->task().devices();
-}
-
-void DirectSession::request_step_fetch(StepFetch request) {
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->step_fetch = std::make_shared<StepFetch>(std::move(request));
-  state_->step_fetch_due.store(true);
-}
-
-void DirectSession::withdraw_step_fetch() {
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->step_fetch_due.store(false);
-  state_->step_fetch.reset();
 }
 
 std::shared_ptr<Snapshots> DirectSession::snapshots() {
@@ -262,7 +244,7 @@ uint64_t DirectSession::steps_ended() const {
 void DirectSession::close_before(const Deadline* deadline) {
   if (state_->closed.exchange(true)) return;
   state_->ended.store(true);
-  withdraw_step_fetch();
+  state_->step_fetches.withdraw_all();
   SessionState& session = *state_->session;
   if (state_->owns_task) session.variables().snapshot_limit().close();
   session.cancellation().cancel("the session was closed (Session::Close)");

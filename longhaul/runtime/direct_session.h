@@ -16,14 +16,14 @@
 #include "longhaul/session/program_steps.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
-#include "longhaul/session/step_fetch.h"
+#include "longhaul/session/step_fetches.h"
 #include "longhaul/session/step_watch.h"
 
 namespace longhaul {
 
 // A session in this process: plans are compiled once for each set of fetches and feeds. Variables live in a task: one
 // of its own, or one that sessions share.
-class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping, ProgramSteps {
+class DirectSession : public Session, StepWatching, SnapshotKeeping, ProgramSteps {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine does not support.
   DirectSession(Graph& graph, const SessionOptions& options);
@@ -49,8 +49,6 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
  private:
   class DirectRun;
 
-  void request_step_fetch(StepFetch request) override;
-  void withdraw_step_fetch() override;
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;
   bool sees_all_steps() const override { return state_->owns_variables(); }
   bool is_step_under_way() const override;
@@ -79,9 +77,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     Mutex idle_mutex;
     CondVar idle;  // a run of a session that has ended did, too
 
-    std::atomic<bool> step_fetch_due{false};
+    StepFetches step_fetches;
     std::mutex mutex;
-    std::shared_ptr<StepFetch> step_fetch;  // guarded by mutex
     std::atomic<bool> watched{false};
     std::vector<std::weak_ptr<WatchedStep>> watched_steps;  // guarded by mutex
   };

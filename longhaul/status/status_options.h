@@ -19,7 +19,7 @@ struct StatusOptions {
   // Further names by which browsers and scrapers may address the page ("trainer-0.example.org", without a port).
   // Addresses of digits and "localhost" always may; under other names, web sites could reach it in a reader's browser.
   std::vector<std::string> allowed_hosts{};
-  int64_t last_step = 0;  // at which training ends, for the time that is left; 0: not known
+  int64_t last_step = 0;  // at which training ends, for the time left here and in lines of progress; 0: not known
 };
 
 }  // namespace longhaul

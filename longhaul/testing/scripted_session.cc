@@ -188,19 +188,21 @@ void ScriptedSession::request_step_fetch(StepFetch request) {
   }
   if (!engine_) return;
   engine_->capabilities().step_fetching->request_step_fetch(
-      {request.fetches, [this, number, done = request.done](std::vector<Tensor> values, std::exception_ptr error) {
+      {request.fetches,
+       [this, number, done = request.done](std::vector<Tensor> values, std::exception_ptr error) {
          {
            MutexLock lock(mutex_);
            if (number == step_fetches_) step_fetch_ = {};
          }
          done(std::move(values), error);
-       }});
+       },
+       request.requester});
 }
 
-void ScriptedSession::withdraw_step_fetch() {
-  if (engine_) engine_->capabilities().step_fetching->withdraw_step_fetch();
+void ScriptedSession::withdraw_step_fetch(const void* requester) {
+  if (engine_) engine_->capabilities().step_fetching->withdraw_step_fetch(requester);
   MutexLock lock(mutex_);
-  step_fetch_ = {};
+  if (step_fetch_.requester == requester) step_fetch_ = {};
 }
 
 SessionCapabilities ScriptedSession::capabilities() {

@@ -74,7 +74,7 @@ class ScriptedSession : public Session, StepFetching {
   struct CompiledByEngine;
 
   void request_step_fetch(StepFetch request) override;
-  void withdraw_step_fetch() override;
+  void withdraw_step_fetch(const void* requester) override;
 
   int begin_run(const Request& request);  // returns its number
   std::vector<Tensor> interpret(int number, const Request& request, std::span<const Tensor* const> feed_values,

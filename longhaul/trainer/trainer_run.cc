@@ -10,6 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/base/no_steps_expected.h"
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/train/checkpointing/shown_saves.h"
 #include "longhaul/train/status/run_status.h"
 
 namespace longhaul {
@@ -156,7 +157,9 @@ void TrainerRun::after_step(int64_t step) {
   if (metric_) save_with(*std::exchange(metric_, std::nullopt));
   if (progress_ && progress_->due(step)) {
     log_.look_at_loss(step);
-    progress_->show(step, loops_.last_step(), log_.shown(), loops_.part());
+    const ProgressLine line{
+        .step = step, .last_step = loops_.last_step(), .values = log_.shown(), .part = loops_.part()};
+    progress_->show(with_saves(line, supervisor_->save_status(), Clock::real().wall_time()));
   }
   const size_t count = actions_.size();  // an action may add others
   for (size_t i = 0; i < count; ++i) {

@@ -317,7 +317,7 @@ std::unique_ptr<TaskChanges> ClusterSession::changes() {
 
 void ClusterSession::close_before(const Deadline* deadline) {
   if (!state_->open_runs.close()) return;
-  state_->fetches.withdraw_step_fetch();
+  state_->fetches.withdraw_all();
   const Seconds end = end_of_close(deadline, state_->transport.clock());
   const bool is_lost = state_->tasks->cancellation().cancelled();
   state_->tasks->cancellation().cancel("the session was closed (Session::Close)");

@@ -282,11 +282,62 @@ TEST_F(StepFetchTest, IsToldOfTheStepsError) {
 
 TEST_F(StepFetchTest, CanBeTakenBack) {
   ask();
-  session_->capabilities().step_fetching->withdraw_step_fetch();
+  session_->capabilities().step_fetching->withdraw_step_fetch(nullptr);
   session_->run(train_, {{x_, Tensor::scalar(2.f)}});
   ask();
   session_->close();
   EXPECT_EQ(calls_, 0);
+}
+
+TEST_F(StepFetchTest, EachRequesterHasItsOwn) {
+  StepFetching& fetching = *session_->capabilities().step_fetching;
+  int first = 0, second = 0;
+  std::vector<std::string> got;
+  const auto request = [&](std::vector<Output> fetches, const void* requester, std::string name) {
+    fetching.request_step_fetch({std::move(fetches),
+                                 [&got, name](const std::vector<Tensor>& values, const std::exception_ptr& error) {
+                                   for (const Tensor& value : values)
+                                     got.push_back(name + " " + std::to_string(value.item<float>()).substr(0, 4));
+                                   if (error) got.push_back(name + " error");
+                                 },
+                                 requester});
+  };
+  request({v_}, &first, "old");
+  request({v_, loss_}, &first, "first");
+  request({loss_}, &second, "second");
+  session_->run(train_other_, {{other_, Tensor::scalar(2.f)}});
+  EXPECT_THAT(got, ElementsAre()) << "the loss needs x";
+  request({v_}, &second, "second");
+  session_->run(train_other_, {{other_, Tensor::scalar(2.f)}});
+  EXPECT_THAT(got, ElementsAre("second 12.0")) << "one waits, and the other is served";
+  got.clear();
+  request({v_}, &second, "second");
+  session_->run(train_, {{x_, Tensor::scalar(2.f)}});
+  EXPECT_THAT(got, ElementsAre("first 14.0", "first 28.0", "second 14.0"));
+  got.clear();
+  request({v_}, &first, "first");
+  request({v_}, &second, "second");
+  fetching.withdraw_step_fetch(&first);
+  session_->run(train_, {{x_, Tensor::scalar(2.f)}});
+  EXPECT_THAT(got, ElementsAre("second 16.0"));
+}
+
+TEST_F(StepFetchTest, AllAreToldOfTheStepsError) {
+  const Output failing = ops::host_function(root_, {x_}, {kFloat}, [](const auto&) -> std::vector<Tensor> {
+                           throw AbortedError("no");
+                         }).output();
+  const Operation train = ops::assign_add(root_, v_, failing).op();
+  int told = 0, other = 0;
+  for (const void* requester : {static_cast<const void*>(&told), static_cast<const void*>(&other)}) {
+    session_->capabilities().step_fetching->request_step_fetch(
+        {{v_},
+         [&](const std::vector<Tensor>& values, const std::exception_ptr& error) {
+           told += values.empty() && code_of(error) == Code::kAborted ? 1 : 0;
+         },
+         requester});
+  }
+  EXPECT_THROW(session_->run(train, {{x_, Tensor::scalar(2.f)}}), AbortedError);
+  EXPECT_EQ(told, 2);
 }
 
 TEST_F(StepFetchTest, OnlyWhatNeedsNoInputCanRunAlone) {

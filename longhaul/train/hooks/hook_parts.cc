@@ -4,6 +4,7 @@
 
 #include "longhaul/events/file_writer_cache.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/train/reporting/logged_tensor.h"
 
 namespace longhaul {
 
@@ -22,10 +23,7 @@ int64_t HookStep::now(Session& session) const {
 }
 
 Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook) {
-  const Fetch::Target target = fetch.resolve(graph);
-  if (!target.is_operation()) return target.output();
-  throw InvalidArgumentError(fmt::format("{}: {} is an operation and has no value; name its output, as in \"{}:0\"",
-                                         hook, target.op.name(), target.op.name()));
+  return output_of(graph, fetch, hook);
 }
 
 std::shared_ptr<FileWriter> hook_writer(const std::shared_ptr<FileWriter>& given, const std::string& directory,

@@ -23,13 +23,6 @@ LoggingTensorHookOptions checked(LoggingTensorHookOptions options) {
   return options;
 }
 
-std::string text_of(const Tensor& value) {
-  if (value.num_elements() != 1) return value.to_string();
-  if (value.dtype() == kString) return value.item<std::string>();
-  if (is_floating(value.dtype())) return fmt::format("{:g}", value.item<double>());
-  return is_integer(value.dtype()) ? fmt::format("{}", value.item<int64_t>()) : value.to_string();
-}
-
 }  // namespace
 
 LoggingTensorHook::LoggingTensorHook(LoggingTensorHookOptions options) : options_(checked(std::move(options))) {

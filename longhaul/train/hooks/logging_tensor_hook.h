@@ -7,23 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/ops/state_ops.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"
+#include "longhaul/train/reporting/logged_tensor.h"
 
 namespace longhaul {
-
-// A tensor and the name to log it under, by default its own.
-struct LoggedTensor {
-  LoggedTensor(std::string name, Fetch fetch) : tag(std::move(name)), tensor(std::move(fetch)) {}
-  LoggedTensor(const Output& output) : tag(output.name()), tensor(output) {}
-  LoggedTensor(const Variable& variable) : tag(variable.name()), tensor(variable) {}
-  LoggedTensor(const std::string& name) : tag(name), tensor(name) {}
-  LoggedTensor(const char* name) : tag(name), tensor(name) {}
-
-  std::string tag;
-  Fetch tensor;
-};
 
 struct LoggingTensorHookOptions {
   std::vector<LoggedTensor> tensors{};

@@ -9,6 +9,7 @@
 #include "longhaul/train/hooks/divergence_hook.h"
 #include "longhaul/train/hooks/hang_watch_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/progress_hook.h"
 #include "longhaul/train/hooks/status_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
@@ -188,16 +189,31 @@ std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& 
                          .clock = &options.coordinator.clock()});
 }
 
+std::vector<std::shared_ptr<StopAtStepHook>> those_that_end_it(const SessionRunHooks& hooks) {
+  std::vector<std::shared_ptr<StopAtStepHook>> found;
+  for (const auto& hook : hooks) {
+    if (auto ends = std::dynamic_pointer_cast<StopAtStepHook>(hook)) found.push_back(std::move(ends));
+  }
+  return found;
+}
+
+void tell_progress_hooks(const SessionRunHooks& hooks, const MonitoredTrainingSessionOptions& options) {
+  for (const auto& hook : hooks) {
+    if (const auto progress = std::dynamic_pointer_cast<ProgressHook>(hook)) {
+      progress->follow(those_that_end_it(hooks), takes_checkpoints(options) ? options.failures.saves : nullptr,
+                       options.coordinator.clock());
+    }
+  }
+}
+
 // Called after all others, which see the run before it is told.
 void add_status_hook(SessionRunHooks& hooks, const MonitoredTrainingSessionOptions& options,
                      const ChiefTenure& tenure) {
   if (!tenure.status()) return;
-  StatusHookOptions made{.status = tenure.status(), .coordinator = options.coordinator};
+  StatusHookOptions made{
+      .status = tenure.status(), .ends_by = those_that_end_it(hooks), .coordinator = options.coordinator};
   if (options.is_chief) {
     made.summary_dir = absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir);
-  }
-  for (const auto& hook : hooks) {
-    if (auto ends = std::dynamic_pointer_cast<StopAtStepHook>(hook)) made.ends_by.push_back(std::move(ends));
   }
   hooks.push_back(std::make_shared<StatusHook>(std::move(made)));
 }
@@ -221,6 +237,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
     made.hooks.push_back(std::make_shared<HangWatchHook>(
         HangWatchHookOptions{.hang = options.failures.hang, .tenure = tenure, .clock = &options.coordinator.clock()}));
   }
+  tell_progress_hooks(made.hooks, options);
   add_status_hook(made.hooks, options, *tenure);
   return made;
 }

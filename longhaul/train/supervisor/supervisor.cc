@@ -13,6 +13,7 @@
 #include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/status/run_status.h"
+#include "longhaul/train/supervisor/progress_service.h"
 #include "longhaul/train/supervisor/status_services.h"
 #include "longhaul/train/supervisor/supervised_training.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
@@ -71,6 +72,13 @@ void follow_steps(const std::shared_ptr<RunStatus>& status, const Coordinator& c
                   const std::shared_ptr<Session>& session, const Output& global_step) {
   if (!status || !global_step.valid()) return;
   std::make_shared<StepLookService>(coord, session, global_step, status)->start();
+}
+
+// Who has no checkpoints of its own says nothing about them.
+void show_progress(const SupervisorOptions& options, ServiceContext context, bool can_save) {
+  if (!options.services.progress) return;
+  if (!can_save) context.saves = nullptr;
+  std::make_shared<ProgressService>(context, *options.services.progress, options.chief.status.last_step)->start();
 }
 
 std::optional<UnsavedSteps> warn_of_unsaved_steps(const SupervisedTraining* training, const ChiefTenure& tenure,
@@ -277,6 +285,8 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
                    *session, restored_from(), global_step());
   }
   follow_steps(tenure_.status(), coord_, session, global_step());
+  show_progress(options_, {.coord = coord_, .session = session, .global_step = global_step(), .saves = saves_},
+                can_save(saver(), place_));
   if (!options.start_standard_services) {
     if (tenure_.journal()) tenure_.journal()->training(std::nullopt);
     return session;

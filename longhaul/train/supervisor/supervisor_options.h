@@ -11,6 +11,7 @@
 #include "longhaul/train/divergence/divergence_options.h"
 #include "longhaul/train/hangs/hang_options.h"
 #include "longhaul/train/journal/save_interval.h"
+#include "longhaul/train/reporting/progress.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/sessions/session_manager.h"
 #include "longhaul/train/tenure/chief_tenure.h"
@@ -33,6 +34,10 @@ struct ServiceOptions {
 
   // When a training that makes no steps is reported with the stacks of its threads, and when that ends the process.
   HangOptions hang{};
+
+  // Shows the progress: steps, rate, time left, the given values, the last checkpoint; in every process that has this
+  // option. nullopt: nothing is shown.
+  std::optional<ProgressOptions> progress{};
 
   // The way back if a loss that the program tells (Supervisor::look_at_loss()) is NaN, infinite or far too high: the
   // next session restores the last good checkpoint, on servers for all workers. Needs a logdir, the journal and a

@@ -35,6 +35,7 @@ void check_values(const SupervisorOptions& options) {
   check_not_negative("services.digest_every_n_steps", static_cast<double>(options.services.digest_every_n_steps));
   check_save_attempts(options.services.saves, "services.saves");
   check_hang(options.services.hang, "services.hang");
+  if (options.services.progress) check_progress(*options.services.progress, "services.progress");
 }
 
 }  // namespace

@@ -165,14 +165,15 @@ void SummaryService::run_loop() {
     return;
   }
   // The error of a step is the business of who made the step.
-  along_->request_step_fetch(
-      {fetches_, [writer = context_->writer](const std::vector<Tensor>& values, std::exception_ptr error) {
-         if (!error) write_summary(*writer, values);
-       }});
+  along_->request_step_fetch({fetches_,
+                              [writer = context_->writer](const std::vector<Tensor>& values, std::exception_ptr error) {
+                                if (!error) write_summary(*writer, values);
+                              },
+                              this});
 }
 
 void SummaryService::stop_loop() {
-  if (along_ != nullptr) along_->withdraw_step_fetch();
+  if (along_ != nullptr) along_->withdraw_step_fetch(this);
 }
 
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
