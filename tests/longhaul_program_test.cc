@@ -394,6 +394,11 @@ TEST_F(LonghaulTrainings, AnErrorIsValidJsonToo) {
   EXPECT_THAT(err_, StartsWith("longhaul: "));
   EXPECT_EQ(longhaul({"show", path("runs/demo"), "\x1b[2J"}), 1);
   EXPECT_THAT(err_, Not(HasSubstr("\x1b")));
+  const nlohmann::json wrong = json_of({"show", "--bogus", path("none")}, 2);
+  EXPECT_THAT(wrong["error"], HasSubstr("--bogus"));
+  EXPECT_EQ(wrong["command"], "show");
+  EXPECT_THAT(err_, HasSubstr("--bogus"));
+  EXPECT_THAT(json_of({"shwo"}, 2)["error"], HasSubstr("no command \"shwo\"; did you mean 'show'?"));
 }
 
 TEST_F(LonghaulTrainings, EndsQuietlyWhenNobodyReads) {

@@ -8,19 +8,30 @@
 #include <string_view>
 #include <vector>
 
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/nearest_name.h"
 #include "tools/reported.h"
 #include "tools/subcommands.h"
 
 namespace longhaul::tools {
 namespace {
 
+// So that stdout is valid whatever happens.
+void print_as_json(const CLI::App& program, const CLI::ParseError& error) {
+  const auto commands = program.get_subcommands();
+  console::Json json = console::json_of(commands.empty() ? "" : commands.front()->get_name().c_str());
+  json["error"] = error.what();
+  print(console::json_text(json));
+}
+
 // After --help, --version, and wrong usage.
-int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
+int end_of_parsing(const CLI::App& program, const CLI::ParseError& error, bool wants_json) {
   std::ostringstream out, err;
   const bool is_fine = program.exit(error, out, err) == 0;
   tell(err.str());
-  if (out.str().empty()) return is_fine ? 0 : 2;
+  if (is_fine && out.str().empty()) return 0;
   try {
+    if (!is_fine && wants_json) print_as_json(program, error);
     print(out.str());
   } catch (const std::exception& of_stdout) {
     print_error(of_stdout.what());
@@ -29,12 +40,23 @@ int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
   return is_fine ? 0 : 2;
 }
 
+void check_command(const CLI::App& program, const std::string& name) {
+  if (name.empty() || name.starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  throw CLI::ParseError("there is no command \"" + excerpt(name) + "\"" + nearest_name_hint(name, names), 2);
+}
+
 int parse_and_run(CLI::App& program, int argc, const char* const* argv) {
+  const bool wants_json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   try {
+    check_command(program, argc > 1 ? argv[1] : "");
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return end_of_parsing(program, error);
+    return end_of_parsing(program, error, wants_json);
   } catch (const ExitWith& end) {
     return end.status;
   } catch (const std::exception& error) {
