@@ -202,9 +202,11 @@ class Trainer {
   int64_t step() const;  // the number of steps made; 0 outside run()
 
   // Logs a scalar of the current step, step(), for TensorBoard and for the line of progress; "loss" is the step's loss.
-  // Call it in run(), on its thread. The tensor has one element, in any shape. It is not copied, and its value is read
-  // when a summary or a line of progress is due (that of "loss" in each step with TrainerOptions::divergence), so do
-  // not change it in place. InvalidArgumentError: the tensor is undefined, or does not have exactly one element.
+  // Call it in run(), on its thread. The tensor has one element, in any shape. It is not copied, and that of a device
+  // is read when a summary or a line of progress is due (that of "loss" in each step with TrainerOptions::divergence),
+  // so do not change it in place. A value that is NaN or infinite is a warning, once in a run for each name; only
+  // "loss" is what TrainerOptions::divergence watches. InvalidArgumentError: the tensor is undefined, or does not have
+  // exactly one element.
   void log(std::string_view name, const at::Tensor& value);
   void log(std::string_view name, double value);
 

@@ -153,6 +153,42 @@ TEST_F(TrainerMisuseTest, NumbersThatWouldEndTheTrainingAreRefused) {
             0);
 }
 
+// As a GAN has them, whose losses have other names.
+TEST_F(TrainerMisuseTest, AnyLoggedValueThatIsNaNIsNamedOnce) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Program program(fresh("run"), {.summary_steps = 0});
+  for (int run = 1; run <= 2; ++run) {
+    const Logged logged;
+    EXPECT_EQ(program.trainer->run([&] {
+      for (const int64_t step : program.trainer->steps(5 * run)) {
+        program.step();
+        program.trainer->log("d_loss", torch::full({}, step % 5 == 2 ? nan : 1));
+        program.trainer->log("g_loss", step % 5 < 3 ? 1 : -std::numeric_limits<double>::infinity());
+        program.trainer->log("accuracy", 0.5);
+      }
+    }),
+              0);
+    EXPECT_THAT(logged.warnings(),
+                ElementsAre(AllOf(HasSubstr("\"d_loss\" of step " + std::to_string(5 * run - 3) + " is nan"),
+                                  HasSubstr("TrainerOptions::divergence")),
+                            HasSubstr("\"g_loss\" of step " + std::to_string(5 * run - 2) + " is -inf")));
+  }
+}
+
+// One step of many, between two summaries.
+TEST_F(TrainerMisuseTest, ALossThatIsNaNIsNamedWithItsStep) {
+  Program program(fresh("run"));
+  const Logged logged;
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t step : program.trainer->steps(6)) {
+      program.step();
+      if (step == 3) program.trainer->log("loss", torch::full({}, std::numeric_limits<double>::quiet_NaN()));
+    }
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("the loss of step 3 is nan. Training continues")));
+}
+
 TEST_F(TrainerMisuseTest, ARunWithinARunDoesNothing) {
   Program program(fresh("run"));
   EXPECT_EQ(program.trainer->run([&] {

@@ -155,7 +155,7 @@ void TrainerRun::tell_if_finished() const {
 void TrainerRun::after_step(int64_t step) {
   if (metric_) save_with(*std::exchange(metric_, std::nullopt));
   if (progress_ && progress_->due(step)) {
-    log_.look_at_loss(step);
+    log_.look_at_values();
     progress_->show(step, loops_.last_step(), log_.shown(), loops_.part());
   }
   const size_t count = actions_.size();  // an action may add others
