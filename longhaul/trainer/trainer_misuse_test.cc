@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -290,6 +291,63 @@ TEST_F(TrainerMisuseTest, AStopThatTheProgramCatchesEndsItsLoopsAllTheSame) {
     EXPECT_EQ(second.trainer->step(), 3) << "no batch was lost";
   }),
             0);
+}
+
+MATCHER(IsForATrainer, "names only what a Trainer's program has") {
+  return arg.find("step function") == std::string::npos && arg.find("train_op") == std::string::npos &&
+         arg.find("TorchTraining") == std::string::npos && arg.find("torch_training") == std::string::npos &&
+         arg.find("bound") == std::string::npos;
+}
+
+TEST_F(TrainerMisuseTest, AdviceIsForAProgramWithATrainer) {
+  const std::string place = fresh("run");
+  for (const double rate : {0.1, 0.2}) {
+    torch::nn::Sequential net(torch::nn::Linear(2, 2), torch::nn::Linear(2, 1));
+    torch::optim::SGD given(net[0]->parameters(), rate), forgotten(net[1]->parameters(), rate);
+    torch::Tensor own = torch::ones({3}, torch::requires_grad());
+    Trainer trainer(place, net, given, {.save_model_secs = Seconds{0}, .progress = false});
+    const Logged logged;
+    EXPECT_EQ(trainer.run([&] {
+      for (const int64_t step : trainer.steps(trainer.step() + 10)) {
+        given.zero_grad();
+        const torch::Tensor loss = net->forward(torch::ones({1, 2})).sum() + own.sum();
+        loss.backward();
+        given.step();
+        forgotten.step();
+        own.detach() -= 0.1;
+        given.param_groups()[0].options().set_lr(0.1 / static_cast<double>(step + 2));
+        trainer.log("loss", loss);
+      }
+    }),
+              0);
+    EXPECT_THAT(logged.warnings(), Each(IsForATrainer()));
+    EXPECT_THAT(logged.warnings(),
+                AllOf(Contains(AllOf(HasSubstr("1.weight is trained in the Trainer's loop"),
+                                     HasSubstr("no optimizer of the Trainer has it"),
+                                     HasSubstr("Pass the optimizer to the Trainer"))),
+                      Contains(HasSubstr("(TrainerOptions::training.schedulers)")),
+                      Contains(AllOf(HasSubstr("of shape [3]"), HasSubstr("nor in TrainerOptions::training.state")))));
+    if (rate != 0.1) {
+      EXPECT_THAT(logged.warnings(),
+                  Contains(HasSubstr("TrainerOptions::training.restore_optimizer_options to false")));
+    }
+  }
+}
+
+TEST_F(TrainerMisuseTest, AStepThatDoesNotMoveIsToldToAProgramWithATrainer) {
+  Program program(fresh("run"));
+  const Logged logged;
+  program.trainer->after_every(2, [&] {
+    program.save();
+    program.count += 1;
+    program.save();
+  });
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), Contains(AllOf(HasSubstr("the global step is still 2"), IsForATrainer(),
+                                                HasSubstr("make the steps in the Trainer's loops"))));
 }
 
 struct Net : torch::nn::Module {
