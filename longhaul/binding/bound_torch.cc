@@ -10,6 +10,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/binding/autocast.h"
+#include "longhaul/binding/loop/words_of_loop.h"
 #include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
@@ -144,7 +145,7 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizers::Bound& optimize
       const Turn turn(self->turn_);
       changes = self->optimizers_.restored(optimizer, stored);
     }
-    if (!changes.empty()) log_warning("{}: {}", optimizer.name, changes);
+    if (!changes.empty()) log_warning("{}: {}", optimizer.name, self->function_ ? changes : in_words_of_loop(changes));
   };
   const auto check = [&optimizer, self](const Tensor& value) {
     const OptimizerRecord stored(to_aten(value));
@@ -445,7 +446,7 @@ void BoundTorch::say_findings() {
     if (std::string changes = conditions_.take_changes(); !changes.empty()) findings.push_back(std::move(changes));
   }
   for (std::string& finding : copies_->take_findings()) findings.push_back(std::move(finding));
-  for (const std::string& finding : findings) log_warning("{}", finding);
+  for (const std::string& finding : findings) log_warning("{}", function_ ? finding : in_words_of_loop(finding));
 }
 
 void BoundTorch::ask() {

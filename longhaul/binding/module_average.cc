@@ -70,7 +70,7 @@ void ModuleAverage::keep_in(KeptValues& kept, const std::string& name) {
 AveragedWeights::AveragedWeights(ModuleAverage& average) : average_(average) {
   if (average.updates_ == 0) {
     throw FailedPreconditionError(
-        "there is no average yet: call ModuleAverage::update() in the step function before AveragedWeights");
+        "there is no average yet: call ModuleAverage::update() in a step before AveragedWeights");
   }
   if (average.is_swapped_in_) {
     throw FailedPreconditionError("the averaged weights are in the module already: two AveragedWeights of one average");

@@ -34,12 +34,15 @@ double StepLog::Entry::value() const {
 
 void StepLog::begin_run(FileWriter* writer, int64_t step, bool is_watched) {
   writer_ = writer;
-  has_warned_ = is_watched;
+  is_watched_ = is_watched;
   has_warned_of_outside_ = false;
   loss_.reset();
   loss_number_.reset();
   steps_without_loss_ = 0;
-  for (Entry& entry : entries_) entry.next_summary = step;
+  for (Entry& entry : entries_) {
+    entry.next_summary = step;
+    entry.has_warned = false;
+  }
 }
 
 StepLog::Entry& StepLog::entry(std::string_view name) {
@@ -57,7 +60,7 @@ void StepLog::log(std::string_view name, const at::Tensor& value, int64_t step) 
     loss_ = value;
     loss_number_.reset();
   }
-  write_if_due(logged, step);
+  take(logged, step);
 }
 
 void StepLog::log(std::string_view name, double value, int64_t step) {
@@ -65,7 +68,14 @@ void StepLog::log(std::string_view name, double value, int64_t step) {
   logged.tensor.reset();
   logged.number = value;
   if (name == kLoss) loss_number_ = value;
-  write_if_due(logged, step);
+  take(logged, step);
+}
+
+// To read a value from a device would wait for the device.
+void StepLog::take(Entry& entry, int64_t step) {
+  entry.step = step;
+  if (!entry.tensor.defined() || entry.tensor.is_cpu()) look_at(entry);
+  write_if_due(entry, step);
 }
 
 // What is logged more rarely than summaries are due is written each time.
@@ -74,7 +84,7 @@ void StepLog::write_if_due(Entry& entry, int64_t step) {
   entry.next_summary = summary_steps_ > std::numeric_limits<int64_t>::max() - step ? std::numeric_limits<int64_t>::max()
                                                                                    : step + summary_steps_;
   writer_->add_scalar(entry.name, static_cast<float>(entry.value()), step);
-  if (entry.name == kLoss) look_at_loss(step);
+  look_at(entry);
 }
 
 std::optional<double> StepLog::loss() const {
@@ -110,16 +120,29 @@ std::string StepLog::shown() const {
   return text;
 }
 
-void StepLog::look_at_loss(int64_t step) {
-  const auto found = places_.find(kLoss);
-  if (has_warned_ || found == places_.end()) return;
-  const double loss = entries_[found->second].value();
-  if (std::isfinite(loss)) return;
-  has_warned_ = true;
-  log_warning(
-      "the loss of step {} is {}. Training continues, and the last checkpoint without NaN is kept; docs/guide/"
-      "checkpoints.md says how to go back to it",
-      step, loss);
+void StepLog::look_at_values() {
+  for (Entry& entry : entries_) look_at(entry);
+}
+
+void StepLog::look_at(Entry& entry) const {
+  const bool is_loss = entry.name == kLoss;
+  if (entry.has_warned || (is_loss && is_watched_)) return;
+  const double value = entry.value();
+  if (std::isfinite(value)) return;
+  entry.has_warned = true;
+  if (is_loss) {
+    log_warning(
+        "the loss of step {} is {}. Training continues, and the last checkpoint without NaN is kept; docs/guide/"
+        "checkpoints.md says how to go back to it",
+        entry.step, value);
+  } else {
+    log_warning(
+        "\"{}\" of step {} is {}. Training continues. If the model is damaged, docs/guide/checkpoints.md says how to "
+        "go "
+        "back to a checkpoint before that. Only what is logged as \"loss\" can be watched in each step "
+        "(TrainerOptions::divergence): a program with several losses logs their sum under that name as well",
+        entry.name, entry.step, value);
+  }
 }
 
 }  // namespace longhaul

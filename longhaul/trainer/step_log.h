@@ -15,7 +15,7 @@
 namespace longhaul {
 
 // The values that a Trainer's program logs: scalars for TensorBoard, the first few also in the line of progress, and
-// the loss of each step. One thread.
+// the loss of each step. Each is named once in a run if it is NaN or infinite. One thread.
 class StepLog {
  public:
   // Each name is written every `summary_steps` steps at most; 0: never.
@@ -24,8 +24,8 @@ class StepLog {
   // null: no summaries. `is_watched`: something else looks at the losses, and tells of NaN.
   void begin_run(FileWriter* writer, int64_t step, bool is_watched = false);
 
-  // A tensor has one element, of any real dtype; it is read only when it is written or shown. InvalidArgumentError: it
-  // has not, or is undefined.
+  // A tensor has one element, of any real dtype; one on a device is read only when it is written or shown.
+  // InvalidArgumentError: it has not, or is undefined.
   void log(std::string_view name, const at::Tensor& value, int64_t step);
   void log(std::string_view name, double value, int64_t step);
 
@@ -38,19 +38,23 @@ class StepLog {
 
   // "loss 0.1049  accuracy 0.8837", in the order in which they were logged first, four at most.
   std::string shown() const;
-  // Warns, once in a run, of a loss that is NaN or infinite. Reads it.
-  void look_at_loss(int64_t step);
+  // Warns of values that are NaN or infinite, each once in a run. Reads them, those on devices too.
+  void look_at_values();
 
  private:
   struct Entry {
     std::string name;
     at::Tensor tensor{};  // undefined: `number`
     double number = 0;
+    int64_t step = 0;  // that has logged it last
     int64_t next_summary = 0;
+    bool has_warned = false;
 
     double value() const;
   };
   Entry& entry(std::string_view name);
+  void take(Entry& entry, int64_t step);
+  void look_at(Entry& entry) const;
   void write_if_due(Entry& entry, int64_t step);
 
   const int64_t summary_steps_;
@@ -60,7 +64,7 @@ class StepLog {
   at::Tensor loss_;
   std::optional<double> loss_number_;  // if it was logged last
   int64_t steps_without_loss_ = 0;
-  bool has_warned_ = false;
+  bool is_watched_ = false;
   bool has_warned_of_outside_ = false;
 };
 

@@ -129,6 +129,7 @@ void Trainer::add(const KeptValues& kept) {
     throw FailedPreconditionError("Trainer::keep() was called after run(): what checkpoints have is fixed by then");
   }
   loop_.keep(scope(), kept);
+  run_->evaluation().add(kept);
 }
 
 StepRange Trainer::steps(int64_t last) {

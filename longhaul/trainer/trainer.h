@@ -202,20 +202,23 @@ class Trainer {
   int64_t step() const;  // the number of steps made; 0 outside run()
 
   // Logs a scalar of the current step, step(), for TensorBoard and for the line of progress; "loss" is the step's loss.
-  // Call it in run(), on its thread. The tensor has one element, in any shape. It is not copied, and its value is read
-  // when a summary or a line of progress is due (that of "loss" in each step with TrainerOptions::divergence), so do
-  // not change it in place. InvalidArgumentError: the tensor is undefined, or does not have exactly one element.
+  // Call it in run(), on its thread. The tensor has one element, in any shape. It is not copied, and that of a device
+  // is read when a summary or a line of progress is due (that of "loss" in each step with TrainerOptions::divergence),
+  // so do not change it in place. A value that is NaN or infinite is a warning, once in a run for each name; only
+  // "loss" is what TrainerOptions::divergence watches. InvalidArgumentError: the tensor is undefined, or does not have
+  // exactly one element.
   void log(std::string_view name, const at::Tensor& value);
   void log(std::string_view name, double value);
 
   // Evaluates without changing the training: `evaluate` runs without gradients, with the module in eval() mode, and
-  // afterwards the mode and the default generator are as before. The result, a metric such as a loss, is logged as
-  // `name`, decides which checkpoints are the best (TrainerOptions::best, whose mode says whether lower is better) and
-  // when to stop early. Call it in run(), at the end of an epoch before anything else is changed there, or in a step.
-  // What `evaluate` itself changes, such as a kept value, may be changed again by a restart. Up to an hour does not
-  // count as a hang (HangOptions); for longer evaluations, create a NoStepsExpected. Returns the metric; a NaN is never
-  // an improvement. If `evaluate` throws, the mode and the generator are put back, nothing is logged or counted, and
-  // the exception is passed on. A checkpoint that cannot be written is a warning.
+  // afterwards the mode, the default generator and those of TorchTrainingOptions::generators are as before. The result,
+  // a metric such as a loss, is logged as `name`, decides which checkpoints are the best (TrainerOptions::best, whose
+  // mode says whether lower is better) and when to stop early. Call it in run(), at the end of an epoch before anything
+  // else is changed there, or in a step. What `evaluate` itself changes, such as a kept value, may be changed again by
+  // a restart: a warning names it, and whatever `evaluate` writes to in the module, once in a run. Up to an hour does
+  // not count as a hang (HangOptions); for longer evaluations, create a NoStepsExpected. Returns the metric; a NaN is
+  // never an improvement. If `evaluate` throws, the mode and the generator are put back, nothing is logged or counted,
+  // and the exception is passed on. A checkpoint that cannot be written is a warning.
   double validate(const std::function<double()>& evaluate, std::string_view name = "validation");
   // The best metric so far, and its step.
   double best_metric() const;  // NaN: none

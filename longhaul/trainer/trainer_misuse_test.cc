@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -153,6 +154,42 @@ TEST_F(TrainerMisuseTest, NumbersThatWouldEndTheTrainingAreRefused) {
             0);
 }
 
+// As a GAN has them, whose losses have other names.
+TEST_F(TrainerMisuseTest, AnyLoggedValueThatIsNaNIsNamedOnce) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Program program(fresh("run"), {.summary_steps = 0});
+  for (int run = 1; run <= 2; ++run) {
+    const Logged logged;
+    EXPECT_EQ(program.trainer->run([&] {
+      for (const int64_t step : program.trainer->steps(5 * run)) {
+        program.step();
+        program.trainer->log("d_loss", torch::full({}, step % 5 == 2 ? nan : 1));
+        program.trainer->log("g_loss", step % 5 < 3 ? 1 : -std::numeric_limits<double>::infinity());
+        program.trainer->log("accuracy", 0.5);
+      }
+    }),
+              0);
+    EXPECT_THAT(logged.warnings(),
+                ElementsAre(AllOf(HasSubstr("\"d_loss\" of step " + std::to_string(5 * run - 3) + " is nan"),
+                                  HasSubstr("TrainerOptions::divergence")),
+                            HasSubstr("\"g_loss\" of step " + std::to_string(5 * run - 2) + " is -inf")));
+  }
+}
+
+// One step of many, between two summaries.
+TEST_F(TrainerMisuseTest, ALossThatIsNaNIsNamedWithItsStep) {
+  Program program(fresh("run"));
+  const Logged logged;
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t step : program.trainer->steps(6)) {
+      program.step();
+      if (step == 3) program.trainer->log("loss", torch::full({}, std::numeric_limits<double>::quiet_NaN()));
+    }
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("the loss of step 3 is nan. Training continues")));
+}
+
 TEST_F(TrainerMisuseTest, ARunWithinARunDoesNothing) {
   Program program(fresh("run"));
   EXPECT_EQ(program.trainer->run([&] {
@@ -254,6 +291,63 @@ TEST_F(TrainerMisuseTest, AStopThatTheProgramCatchesEndsItsLoopsAllTheSame) {
     EXPECT_EQ(second.trainer->step(), 3) << "no batch was lost";
   }),
             0);
+}
+
+MATCHER(IsForATrainer, "names only what a Trainer's program has") {
+  return arg.find("step function") == std::string::npos && arg.find("train_op") == std::string::npos &&
+         arg.find("TorchTraining") == std::string::npos && arg.find("torch_training") == std::string::npos &&
+         arg.find("bound") == std::string::npos;
+}
+
+TEST_F(TrainerMisuseTest, AdviceIsForAProgramWithATrainer) {
+  const std::string place = fresh("run");
+  for (const double rate : {0.1, 0.2}) {
+    torch::nn::Sequential net(torch::nn::Linear(2, 2), torch::nn::Linear(2, 1));
+    torch::optim::SGD given(net[0]->parameters(), rate), forgotten(net[1]->parameters(), rate);
+    torch::Tensor own = torch::ones({3}, torch::requires_grad());
+    Trainer trainer(place, net, given, {.save_model_secs = Seconds{0}, .progress = false});
+    const Logged logged;
+    EXPECT_EQ(trainer.run([&] {
+      for (const int64_t step : trainer.steps(trainer.step() + 10)) {
+        given.zero_grad();
+        const torch::Tensor loss = net->forward(torch::ones({1, 2})).sum() + own.sum();
+        loss.backward();
+        given.step();
+        forgotten.step();
+        own.detach() -= 0.1;
+        given.param_groups()[0].options().set_lr(0.1 / static_cast<double>(step + 2));
+        trainer.log("loss", loss);
+      }
+    }),
+              0);
+    EXPECT_THAT(logged.warnings(), Each(IsForATrainer()));
+    EXPECT_THAT(logged.warnings(),
+                AllOf(Contains(AllOf(HasSubstr("1.weight is trained in the Trainer's loop"),
+                                     HasSubstr("no optimizer of the Trainer has it"),
+                                     HasSubstr("Pass the optimizer to the Trainer"))),
+                      Contains(HasSubstr("(TrainerOptions::training.schedulers)")),
+                      Contains(AllOf(HasSubstr("of shape [3]"), HasSubstr("nor in TrainerOptions::training.state")))));
+    if (rate != 0.1) {
+      EXPECT_THAT(logged.warnings(),
+                  Contains(HasSubstr("TrainerOptions::training.restore_optimizer_options to false")));
+    }
+  }
+}
+
+TEST_F(TrainerMisuseTest, AStepThatDoesNotMoveIsToldToAProgramWithATrainer) {
+  Program program(fresh("run"));
+  const Logged logged;
+  program.trainer->after_every(2, [&] {
+    program.save();
+    program.count += 1;
+    program.save();
+  });
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), Contains(AllOf(HasSubstr("the global step is still 2"), IsForATrainer(),
+                                                HasSubstr("make the steps in the Trainer's loops"))));
 }
 
 struct Net : torch::nn::Module {

@@ -1,15 +1,10 @@
 #include "longhaul/trainer/trainer_run.h"
 
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <torch/nn/module.h>
-
-#include <cmath>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/no_steps_expected.h"
-#include "longhaul/binding/keep_random_state.h"
 #include "longhaul/train/checkpointing/shown_saves.h"
 #include "longhaul/train/status/run_status.h"
 
@@ -17,32 +12,6 @@ namespace longhaul {
 namespace {
 
 constexpr Seconds kLongestValidation{3600};  // one that hangs is found in the end
-
-// The module in eval() mode, without gradients and without effect on random numbers.
-class Evaluating {
- public:
-  explicit Evaluating(torch::nn::Module& module) : module_(module), is_training_(module.is_training()) {
-    for (const auto& part : module.modules(/*include_self=*/false)) parts_.emplace_back(part, part->is_training());
-    module.eval();
-  }
-  ~Evaluating() {
-    module_.train(is_training_);
-    for (const auto& [part, is_training] : parts_) part->train(is_training);  // parents first
-  }
-  Evaluating(const Evaluating&) = delete;
-
- private:
-  torch::nn::Module& module_;  // it may be on the stack
-  const bool is_training_;
-  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> parts_;
-  const at::NoGradGuard no_grad_;
-  const KeepRandomState keep_random_state_;
-};
-
-double evaluated(torch::nn::Module& module, const std::function<double()>& evaluate) {
-  const Evaluating evaluating(module);
-  return evaluate();
-}
 
 // For the time that is left, on the page about the run.
 void tell_end(const Supervisor& supervisor, Session& session, int64_t last_step) {
@@ -58,7 +27,6 @@ TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& optio
     : directory_(directory),
       options_(options),
       graph_(graph),
-      module_(module),
       loop_(loop),
       preemption_(preemption),
       guard_(options.divergence, Scope(graph), loop),
@@ -75,6 +43,7 @@ TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& optio
                   },
               .after_step = [this](int64_t step) { after_step(step); },
               .ends_at = [this](int64_t last_step) { tell_end(*supervisor_, *session_, last_step); }}),
+      evaluation_(module, options.training),
       best_(position_, options) {
   position_.add_to(Scope(graph));
 }
@@ -122,6 +91,7 @@ void TrainerRun::in_session(Session& session, const Publishers& publishers, cons
   });
   loops_.begin_run(session, !supervisor_->restored_from().empty());
   log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step(), guard_.is_on());
+  evaluation_.begin_run();
   if (options_.progress) progress_.emplace(loops_.step());
   tell_if_finished();
   const std::shared_ptr<void> once_no_step_is_under_way(nullptr, [&publishers](void*) {
@@ -156,7 +126,7 @@ void TrainerRun::tell_if_finished() const {
 void TrainerRun::after_step(int64_t step) {
   if (metric_) save_with(*std::exchange(metric_, std::nullopt));
   if (progress_ && progress_->due(step)) {
-    log_.look_at_loss(step);
+    log_.look_at_values();
     const ProgressLine line{
         .step = step, .last_step = loops_.last_step(), .values = log_.shown(), .part = loops_.part()};
     progress_->show(with_saves(line, supervisor_->save_status(), Clock::real().wall_time()));
@@ -193,17 +163,17 @@ TrainerRun::Publishers TrainerRun::make_publishers() const {
 
 // The program is as the last step left it, so training does not mind how long this takes: a checkpoint may be saved.
 double TrainerRun::evaluate_between_steps(const std::function<double()>& evaluate) {
-  loops_.suspend();
+  const bool in_step = loops_.suspend();
   try {
-    const double metric = evaluated(module_, evaluate);
+    const double metric = evaluation_.run(evaluate, /*between_steps=*/true);
     if (options_.best.top_k > 0) save_with(metric);
     loops_.check_stop();
-    loops_.resume();
+    loops_.resume(in_step);
     return metric;
   } catch (const TrainingStopped&) {
     throw;
   } catch (...) {
-    loops_.resume();  // the program may catch it, and go on
+    loops_.resume(in_step);  // the program may catch it, and go on
     throw;
   }
 }
@@ -214,7 +184,7 @@ double TrainerRun::validate(const std::function<double()>& evaluate, std::string
   if (session_ != nullptr && !loops_.changed_anything()) {
     metric = evaluate_between_steps(evaluate);
   } else {
-    metric = evaluated(module_, evaluate);
+    metric = evaluation_.run(evaluate, /*between_steps=*/false);
     if (options_.best.top_k > 0) metric_ = metric;
   }
   log_.log(name, metric, loops_.step());

@@ -14,6 +14,7 @@
 #include "longhaul/train/onlookers/newest_weights.h"
 #include "longhaul/train/reporting/progress.h"
 #include "longhaul/trainer/best_metric.h"
+#include "longhaul/trainer/evaluation.h"
 #include "longhaul/trainer/loop_position.h"
 #include "longhaul/trainer/loss_guard.h"
 #include "longhaul/trainer/run_supervisor.h"
@@ -36,6 +37,7 @@ class TrainerRun {
   TrainingLoops& loops() { return loops_; }
   LoopPosition& position() { return position_; }
   StepLog& log() { return log_; }
+  Evaluation& evaluation() { return evaluation_; }
   Supervisor* supervisor() { return supervisor_.get(); }  // null: there was no run yet
   Session* session() const { return session_; }           // null: not in a run
 
@@ -58,13 +60,13 @@ class TrainerRun {
   const std::string& directory_;
   const TrainerOptions& options_;
   Graph& graph_;
-  torch::nn::Module& module_;
   TorchLoop& loop_;
   Preemption& preemption_;
   LoopPosition position_;
   LossGuard guard_;
   StepLog log_;
   TrainingLoops loops_;
+  Evaluation evaluation_;
   BestMetric best_;
   std::deque<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
   int64_t stop_step_ = -1;                                         // preempt_after()

@@ -129,13 +129,15 @@ void TrainingLoops::end_step() {
   begin_step();
 }
 
-void TrainingLoops::suspend() {
+bool TrainingLoops::suspend() {
+  const bool in_step = loop_.is_in_step();
   settle();
   loop_.cancel();
+  return in_step;
 }
 
-void TrainingLoops::resume() {
-  if (in_outer_) begin_step();
+void TrainingLoops::resume(bool in_step) {
+  if (in_step) begin_step();
 }
 
 // The program's code before the batches may have set what was restored, as it does at the begin of each epoch: that

@@ -54,9 +54,10 @@ class TrainingLoops {
   bool changed() const { return loop_.is_in_step() && loop_.changed(); }
   // The same, or anything else that checkpoints have of the program.
   bool changed_anything() const { return loop_.is_in_step() && loop_.changed_anything(); }
-  // The code until resume() is no part of a step. Only while changed_anything() is false.
-  void suspend();
-  void resume();
+  // The code from suspend() to resume() is no part of a step: a step that is under way begins anew with resume(). Only
+  // while changed_anything() is false. Returns whether there is one, for resume().
+  bool suspend();
+  void resume(bool in_step);
 
   // A loop of steps, or of epochs, up to `last`. FailedPreconditionError: outside a run; inside another one.
   void enter_steps(int64_t last);

@@ -1,13 +1,16 @@
 #include "longhaul/binding/loop/torch_loop.h"
 
 #include "longhaul/binding/bound_torch.h"
+#include "longhaul/ops/program_loop.h"
 #include "longhaul/session/capabilities.h"
 #include "longhaul/session/program_steps.h"
 
 namespace longhaul {
 
 TorchLoop::TorchLoop(TorchTraining training, std::shared_ptr<BoundTorch> bound)
-    : training_(std::move(training)), bound_(std::move(bound)) {}
+    : training_(std::move(training)), bound_(std::move(bound)) {
+  training_.train_op.graph().add_to_collection(ops::kProgramLoop, training_.train_op);
+}
 
 TorchLoop::TorchLoop(TorchLoop&&) noexcept = default;
 TorchLoop::~TorchLoop() = default;

@@ -256,7 +256,8 @@ std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::
   if (const auto described = find_description(optimizer)) return described_values(described, optimizer, module);
   throw InvalidArgumentError(
       fmt::format("optimizers of type {} are not known: only SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS are. Call "
-                  "register_optimizer() before torch_training(), with an OptimizerKind that lists what this one keeps",
+                  "register_optimizer() before torch_training() or the Trainer, with an OptimizerKind that lists what "
+                  "this one keeps",
                   optimizer_kind(optimizer)));
 }
 
