@@ -34,6 +34,7 @@ const char* name_of(RunEvent::Kind kind) {
     case Kind::kTraining: return "training";
     case Kind::kMark: return "mark";
     case Kind::kSaved: return "saved";
+    case Kind::kSaveFailed: return "save failed";
     case Kind::kInterrupted: return "interrupted";
     case Kind::kHung: return "hung";
     case Kind::kDiverged: return "diverged";
