@@ -120,7 +120,10 @@ Json rows_of(const std::vector<FoundOptions>& all) {
       if (value != each.options.end()) different.insert(value->second);
       values.push_back(value != each.options.end() ? Json(shown(value->second, 500)) : Json());
     }
-    rows.push_back({{"name", shown(name)}, {"values", values}, {"differs", is_missing || different.size() > 1}});
+    rows.push_back({{"name", shown(name)},
+                    {"values", values},
+                    {"differs", is_missing || different.size() > 1},
+                    {"recorded_differs", different.size() > 1}});
   }
   return rows;
 }
