@@ -249,12 +249,18 @@ class LonghaulTrainings : public LonghaulProgram {
     tell(Kind::kBegan, 7200, std::nullopt, process);
     tell(Kind::kInitialised, 7198, 0);
     tell(Kind::kTraining, 7197, 1);
-    for (int i = 1; i <= 60; ++i) tell(Kind::kMark, 7197 - 60 * i, 20 * i);
+    for (int i = 1; i <= 60; ++i) {
+      tell(Kind::kMark, 7197 - 60 * i, 20 * i);
+      if (i == 50) tell(Kind::kSaved, 7197 - 60 * i, 1000, "model.ckpt-1000");
+    }
     tell(Kind::kFailed, 3500, std::nullopt, "the loss is not a number");
     tell(Kind::kBegan, 3000, std::nullopt, process);
     tell(Kind::kRestored, 2998, 1000, "model.ckpt-1000");
     tell(Kind::kTraining, 2997, 1001);
-    for (int i = 1; i <= 560; ++i) tell(Kind::kMark, 2997 - 5 * i, 1001 + 2 * i);
+    for (int i = 1; i <= 560; ++i) {
+      tell(Kind::kMark, 2997 - 5 * i, 1001 + 2 * i);
+      if (i == 500) tell(Kind::kSaved, 2997 - 5 * i, 2000, "model.ckpt-2000");
+    }
     write_file_atomically(files_, path("runs/demo/run.journal"), text);
   }
   void write_events() {

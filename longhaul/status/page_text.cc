@@ -132,7 +132,9 @@ function saves(s) {
   const m = s.saves, copies = s.mirror;
   const trouble = [];
   if (m.consecutive_failures > 0) {
-    trouble.push(m.consecutive_failures + ' saves in a row have failed: ' + m.last_error);
+    trouble.push((m.consecutive_failures === 1 ? 'the last save has failed: ' : m.consecutive_failures +
+      ' saves in a row have failed: ') + m.last_error + (s.history ? '; ' + duration(s.history.unsaved) +
+      ' of training are in no checkpoint' : ''));
   }
   if (copies && copies.consecutive_failures > 0) {
     trouble.push(copies.consecutive_failures + ' copies to the mirror have failed: ' + copies.last_error);
@@ -154,7 +156,8 @@ function time(s) {
   if (!h) return $('time').replaceChildren(element('p', 'This process keeps no journal.'));
   const total = h.time.reduce((sum, [, t]) => sum + t, 0) || 1;
   const rows = [element('p', h.goodput.toFixed(1) + ' % of the time went to steps that were kept, in ' + h.runs +
-    ' runs with ' + h.interruptions + ' interruptions.')];
+    ' runs with ' + h.interruptions + ' interruptions.' + (h.unsaved > 0 ? ' Of it ' + duration(h.unsaved) +
+    ' are in no checkpoint yet: a kill would lose them.' : ''))];
   for (const [name, t] of h.time) {
     const row = element('div', undefined, 'row'), bar = element('meter');
     bar.value = t / total;

@@ -26,10 +26,11 @@ bool is_near_limits(const RunHistory& history) {
   constexpr int64_t kMany = int64_t{1} << 61;
   bool many_crashes = false;
   for (const auto& crashes : history.sums().crashes) many_crashes |= crashes.count > kMany;
-  for (const PastRun& run : history.runs()) many_crashes |= run.saves > kMany || run.lost_sessions > kMany;
+  for (const PastRun& run : history.runs())
+    many_crashes |= run.saves > kMany || run.lost_sessions > kMany || run.failed_saves.in_all > kMany;
   return many_crashes || history.sums().runs > kMany || history.sums().interruptions > kMany ||
          history.breakdown().total() > Seconds{5e14} || history.uncounted().time > Seconds{5e14} ||
-         history.uncounted().training > Seconds{5e14};
+         history.uncounted().training > Seconds{5e14} || history.unsaved().time() > Seconds{5e14};
 }
 
 }  // namespace

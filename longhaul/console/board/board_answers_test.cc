@@ -576,7 +576,9 @@ TEST_F(BoardAnswersTest, OptionsAreWhatTheNewestCheckpointRecords) {
   for (const json& row : with_bare) {
     EXPECT_TRUE(row["values"][1].is_null());
     EXPECT_TRUE(row["differs"]);
+    EXPECT_FALSE(row["recorded_differs"]) << "that one run lacks it says nothing of its value";
   }
+  EXPECT_TRUE(rows["option rate"]["recorded_differs"]);
 }
 
 TEST_F(BoardAnswersTest, ARunThatCannotBeReadIsToldAndTheOthersAreShown) {

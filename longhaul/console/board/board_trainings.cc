@@ -34,6 +34,7 @@ const char* name_of(RunEvent::Kind kind) {
     case Kind::kTraining: return "training";
     case Kind::kMark: return "mark";
     case Kind::kSaved: return "saved";
+    case Kind::kSaveFailed: return "save failed";
     case Kind::kInterrupted: return "interrupted";
     case Kind::kHung: return "hung";
     case Kind::kDiverged: return "diverged";
@@ -119,7 +120,10 @@ Json rows_of(const std::vector<FoundOptions>& all) {
       if (value != each.options.end()) different.insert(value->second);
       values.push_back(value != each.options.end() ? Json(shown(value->second, 500)) : Json());
     }
-    rows.push_back({{"name", shown(name)}, {"values", values}, {"differs", is_missing || different.size() > 1}});
+    rows.push_back({{"name", shown(name)},
+                    {"values", values},
+                    {"differs", is_missing || different.size() > 1},
+                    {"recorded_differs", different.size() > 1}});
   }
   return rows;
 }

@@ -8,6 +8,7 @@
 #include "longhaul/console/text/table.h"
 #include "longhaul/console/text/times.h"
 #include "longhaul/console/trainings/training_records.h"
+#include "longhaul/console/trainings/unsaved_work.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 
@@ -22,9 +23,17 @@ std::string end_of(const PastRun& run, bool is_alive) {
   return std::string(name_of_end(run.end));
 }
 
+// "2 hangs"; empty: none.
+std::string count_text(int64_t count, const char* what) {
+  return count == 0 ? "" : fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string end_text(const PastRun& run, bool is_alive) {
-  const std::string hangs = run.hangs > 0 ? fmt::format(" ({} hang{})", run.hangs, run.hangs == 1 ? "" : "s") : "";
-  const std::string end = end_of(run, is_alive) + hangs;
+  std::string remarks = count_text(run.hangs, "hang");
+  const std::string failed = count_text(run.failed_saves.in_all, "failed save");
+  if (!remarks.empty() && !failed.empty()) remarks += ", ";
+  remarks += failed;
+  const std::string end = end_of(run, is_alive) + (remarks.empty() ? "" : " (" + remarks + ")");
   return run.why.empty() ? end : fmt::format("{}: {}", end, run.why);
 }
 
@@ -61,6 +70,7 @@ Json to_json(const PastRun& run, const PastRun* next, bool is_alive) {
           {"saves", run.saves},
           {"lost_sessions", run.lost_sessions},
           {"hangs", run.hangs},
+          {"failed_saves", run.failed_saves.in_all},
           {"lost_steps", json_or_null(lost_steps(run, next))}};
 }
 
@@ -125,13 +135,20 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
     report.text += fmt::format("{} earlier run{} not listed\n", unlisted, unlisted == 1 ? " is" : "s are");
   }
   add_rollbacks(report, journal.history.rollbacks().all());
-  report.text +=
-      fmt::format("{}; {} interruption{}\n", describe(journal.history.breakdown(), all),
-                  journal.history.sums().interruptions, journal.history.sums().interruptions == 1 ? "" : "s");
+  if (const auto failing = failing_saves(journal, std::nullopt, is_alive, now)) {
+    report.text += painted(wrapped(shown(*failing, 1000), 0, terminal.columns), Paint::kRed, terminal) + "\n";
+  }
+  const TimeBreakdown& time = journal.history.breakdown();
+  const Seconds lost = is_alive ? Seconds{0} : std::min(time.training, journal.history.unsaved().time());
+  report.text += fmt::format("{}; {} interruption{}{}\n", describe(time, all, lost),
+                             journal.history.sums().interruptions, journal.history.sums().interruptions == 1 ? "" : "s",
+                             is_alive ? unsaved_text(journal, is_alive) : "");
   report.json["all_runs"] = all;
   report.json["interruptions"] = journal.history.sums().interruptions;
   report.json["seconds"] = to_json(journal.history.breakdown());
-  report.json["goodput_percent"] = journal.history.breakdown().goodput();
+  report.json["goodput_percent"] = goodput_of(journal, is_alive);
+  report.json["unsaved_seconds"] = journal.history.unsaved().time().count();
+  report.json["failing_saves"] = failing_saves_json(journal);
   return report;
 }
 

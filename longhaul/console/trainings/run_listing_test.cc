@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RunListingTest : public TrainingTest {
  protected:
@@ -67,6 +68,25 @@ TEST_F(RunListingTest, CountsHangs) {
                                  HasSubstr("ended (2 hangs)\n")));
   EXPECT_EQ(report.json["runs"][0]["hangs"], 1);
   EXPECT_EQ(report.json["runs"][1]["hangs"], 2);
+}
+
+TEST_F(RunListingTest, CountsFailedSavesAndSaysWhatTheNewestRunsFailWith) {
+  train(1000, 1030, 0, 10);
+  tell(Kind::kSaveFailed, 1031, 300, text_of_failed_save(2, "No space left"));
+  tell(Kind::kHung, 1700);
+  tell(Kind::kSaved, 2000, 301, "m-301");
+  tell(Kind::kEnded, 2000);
+  train(3000, 3030, 301, 10);
+  EXPECT_THAT(list(4000).text, AllOf(HasSubstr("ended (1 hang, 2 failed saves)\n"), Not(HasSubstr("have failed"))));
+  tell(Kind::kSaveFailed, 3031, 601, text_of_failed_save(5, "No space left"));
+  const Report report = list(4000);
+  EXPECT_THAT(
+      report.text,
+      AllOf(HasSubstr("killed (5 failed saves)\n"), HasSubstr("\n5 saves in a row have failed: No space left ("),
+            HasSubstr("steps 302 to 601 (29 s of training) are in no checkpoint"), HasSubstr("% in no checkpoint, ")));
+  EXPECT_EQ(report.json["runs"][1]["failed_saves"], 5);
+  EXPECT_EQ(report.json["failing_saves"]["error"], "No space left");
+  EXPECT_EQ(report.json["unsaved_seconds"], 29);
 }
 
 TEST_F(RunListingTest, TheNewestMayBeRunning) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <string.h>
 
+#include "longhaul/io/process/process_stat.h"
 #include "longhaul/train/journal/crash_record.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
@@ -19,6 +20,12 @@ ChiefRecord::State state_of_owner(const OwnerRecord& owner, double heartbeat_at,
     case ProcessState::kUnknown: break;
   }
   return now - heartbeat_at > owner.limit ? ChiefRecord::State::kSilent : ChiefRecord::State::kAlive;
+}
+
+bool is_held(const ProcessIdentity& process) {
+  if (state_of(process) != ProcessState::kRunning) return false;
+  const std::optional<ProcessStat> stat = process_stat(process.pid);
+  return stat && is_held(*stat);
 }
 
 // What the next run would find out about one without an end.
@@ -41,6 +48,7 @@ ChiefRecord chief_of(FileSystem& files, const std::string& directory, double now
     if (!chief.owner) return chief;
     chief.heartbeat_at = files.modified_at(owner_path(directory));
     chief.state = state_of_owner(*chief.owner, chief.heartbeat_at, now);
+    chief.is_held = is_held(chief.owner->process);
   } catch (const NotFoundError&) {  // its tenure ended meanwhile
     chief = {};
   } catch (const Error& error) {

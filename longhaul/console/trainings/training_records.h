@@ -20,6 +20,7 @@ struct ChiefRecord {
   };
   State state = State::kNone;
   std::optional<OwnerRecord> owner{};
+  bool is_held = false;     // alive, but stopped as a whole: by a SIGSTOP, or by a debugger
   double heartbeat_at = 0;  // by the clock of the file system
   std::string problem{};    // why the record could not be read; empty: it could
 };

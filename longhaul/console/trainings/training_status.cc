@@ -8,6 +8,7 @@
 #include "longhaul/console/text/plot.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/times.h"
+#include "longhaul/console/trainings/unsaved_work.h"
 #include "longhaul/train/journal/run_journal_format.h"
 
 namespace longhaul::console {
@@ -16,13 +17,11 @@ namespace {
 using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
-constexpr double kRateSecs = 60;             // over which the rate is taken
-constexpr double kSilenceSecs = 60;          // of a journal that has a mark every five seconds
-constexpr double kNoStepSecs = 300;          // with the same step
-constexpr double kLateCheckpointSecs = 600;  // at least
-constexpr double kNoCheckpointSecs = 7200;   // of a run without any
-constexpr double kRestartSecs = 600;         // until a preempted training runs again
-constexpr double kLateFactor = 3;            // of the usual interval
+constexpr double kRateSecs = 60;           // over which the rate is taken
+constexpr double kSilenceSecs = 60;        // of a journal that has a mark every five seconds
+constexpr double kNoStepSecs = 300;        // with the same step
+constexpr uint64_t kRoomToPrune = 64'000;  // for a lock, and for what says which checkpoints there are
+constexpr double kRestartSecs = 600;       // until a preempted training runs again
 
 bool tells_progress(const RunEvent& event) {
   return event.step &&
@@ -68,23 +67,6 @@ const RunEvent* hang_in(const std::vector<RunEvent>& events) {
   return hang;
 }
 
-// The times at which the newest run saved.
-std::vector<double> saves_in(const std::vector<RunEvent>& events) {
-  std::vector<double> times;
-  for (const RunEvent& event : events) {
-    if (event.kind == Kind::kSaved) times.push_back(event.time);
-  }
-  return times;
-}
-
-double median_interval(const std::vector<double>& times) {
-  std::vector<double> intervals;
-  for (size_t i = 1; i < times.size(); ++i) intervals.push_back(times[i] - times[i - 1]);
-  std::nth_element(intervals.begin(), intervals.begin() + static_cast<ptrdiff_t>(intervals.size() / 2),
-                   intervals.end());
-  return intervals[intervals.size() / 2];
-}
-
 std::string name_of(Phase phase) {
   switch (phase) {
     case Phase::kStarting: return "starting";
@@ -113,6 +95,7 @@ class Examination {
     name_state();
     judge_chief();
     judge_runs();
+    judge_saves();
     judge_progress();
     judge_disk();
     return std::move(status_);
@@ -137,6 +120,7 @@ class Examination {
     size_t set_aside = 0;
     for (const ListedCheckpoint& one : checkpoints_in(files_, status_.directory)) {
       if (one.is_latest) status_.checkpoint = one;
+      if (one.state == ListedCheckpoint::State::kComplete) ++whole_checkpoints_;
       if (one.state == ListedCheckpoint::State::kSetAside) ++set_aside;
       if (one.state == ListedCheckpoint::State::kDamaged) {
         complain(
@@ -166,7 +150,9 @@ class Examination {
   void name_state() {
     const PastRun* run = newest_run();
     switch (status_.chief.state) {
-      case ChiefState::kAlive: status_.state = name_of(status_.journal.history.sums().phase); return;
+      case ChiefState::kAlive:
+        status_.state = status_.chief.is_held ? "stopped" : name_of(status_.journal.history.sums().phase);
+        return;
       case ChiefState::kSilent: status_.state = "silent"; return;
       case ChiefState::kDead: status_.state = "killed"; break;
       case ChiefState::kNone:
@@ -187,6 +173,12 @@ class Examination {
 
   void judge_chief() {
     const std::string again = start_it_again();
+    if (status_.chief.is_held) {
+      complain(fmt::format(
+          "the chief, process {0} of {1}, is stopped by a signal (SIGSTOP), or a debugger holds it: it makes "
+          "no step; `kill -CONT {0}` lets it go on",
+          status_.chief.owner->process.pid, status_.chief.owner->process.host));
+    }
     if (status_.chief.state == ChiefState::kDead) {
       complain(fmt::format("the chief, process {} of {}, is dead and did not end by itself; {}",
                            status_.chief.owner->process.pid, status_.chief.owner->process.host, again));
@@ -235,9 +227,15 @@ class Examination {
     }
   }
 
+  void judge_saves() {
+    status_.failing_saves = failing_saves(status_.journal, status_.checkpoint, is_alive(), chief_now());
+    if (status_.failing_saves) complain(*status_.failing_saves);
+  }
+
   void judge_progress() {
     const RunHistory& history = status_.journal.history;
-    if (!is_alive() || !status_.journal.is_there || history.sums().phase != Phase::kTraining) return;
+    if (status_.chief.is_held || !is_alive() || !status_.journal.is_there || history.sums().phase != Phase::kTraining)
+      return;
     const double now = chief_now(), until = history.sums().until;
     if (now - until > kSilenceSecs) {
       complain(fmt::format("the journal has had no sign of life for {}: the process hangs, or cannot write here",
@@ -253,24 +251,22 @@ class Examination {
       complain(fmt::format("no step has been made for {}: look at the program's log and stacks",
                            duration_text(Seconds{now - since})));
     }
-    judge_saves(now);
+    if (status_.failing_saves) return;
+    if (auto missing = missing_checkpoint(status_.journal, status_.checkpoint, now)) complain(std::move(*missing));
   }
 
-  void judge_saves(double now) {
-    const std::vector<double> saves = saves_in(status_.journal.events);
-    const PastRun* run = newest_run();
-    if (saves.size() >= 3) {
-      const double late = std::max(kLateCheckpointSecs, kLateFactor * median_interval(saves));
-      if (now - saves.back() > late) {
-        complain(
-            fmt::format("the last checkpoint is {} old, though they used to come every {}: look for failed saves in "
-                        "the log",
-                        duration_text(Seconds{now - saves.back()}), duration_text(Seconds{median_interval(saves)})));
-      }
-    } else if (run != nullptr && run->saves == 0 && now - run->began > kNoCheckpointSecs) {
-      complain(fmt::format("this run has saved nothing in {}: a kill loses all of it",
-                           duration_text(Seconds{now - run->began})));
+  // A prune needs the lock of the directory, and some room for the files that it writes first. By default it keeps as
+  // many as a training does.
+  std::string how_to_make_room() const {
+    if (is_alive()) {
+      return "make room elsewhere on the disk; each save deletes old checkpoints if that is enough, and "
+             "`longhaul prune` is refused while it trains";
     }
+    if (whole_checkpoints_ < 2) return "make room elsewhere on the disk";
+    return fmt::format(
+        "make room elsewhere on the disk, or delete old ones: `longhaul prune {} --keep=1` shows which, and with "
+        "`--delete` needs {} itself",
+        status_.directory, size_text(kRoomToPrune));
   }
 
   void judge_disk() {
@@ -278,18 +274,23 @@ class Examination {
     if (!status_.checkpoint) return;
     const uint64_t needed = status_.checkpoint->bytes + status_.checkpoint->bytes / 64 + 1'000'000;
     if (status_.free_bytes >= needed) return;
-    complain(fmt::format("the disk has {} free, and the next checkpoint needs {}: delete something, or prune old ones",
-                         size_text(status_.free_bytes), size_text(needed)));
+    complain(fmt::format("the disk has {} free, and the next checkpoint needs {}: {}", size_text(status_.free_bytes),
+                         size_text(needed), how_to_make_room()));
   }
 
   FileSystem& files_;
   const double now_;
   TrainingStatus status_;
+  size_t whole_checkpoints_ = 0;
 };
+
+bool is_alive(const TrainingStatus& status) {
+  return status.chief.state == ChiefRecord::State::kAlive;
+}
 
 std::string step_text(const TrainingStatus& status) {
   if (!status.step) return "";
-  const bool is_training = status.chief.state == ChiefRecord::State::kAlive && status.steps_per_sec;
+  const bool is_training = is_alive(status) && !status.chief.is_held && status.steps_per_sec;
   return std::to_string(*status.step) +
          (is_training ? fmt::format(", {} steps/s", number_text(*status.steps_per_sec)) : std::string());
 }
@@ -310,10 +311,10 @@ std::string checkpoint_text(const TrainingStatus& status, double now) {
 std::string goodput_text(const TrainingStatus& status) {
   const RunHistory& history = status.journal.history;
   if (!status.journal.is_there || history.breakdown().total() < Seconds{5}) return "";
-  return fmt::format("{:.1f} % of {} in {} run{}, {} interruption{}", history.breakdown().goodput(),
+  return fmt::format("{:.1f} % of {} in {} run{}, {} interruption{}{}", goodput_of(status.journal, is_alive(status)),
                      duration_text(history.breakdown().total()), history.sums().runs,
                      history.sums().runs == 1 ? "" : "s", history.sums().interruptions,
-                     history.sums().interruptions == 1 ? "" : "s");
+                     history.sums().interruptions == 1 ? "" : "s", unsaved_text(status.journal, is_alive(status)));
 }
 
 std::string disk_text(const TrainingStatus& status) {
@@ -349,6 +350,7 @@ Json chief_json(const ChiefRecord& chief) {
   constexpr const char* kNames[] = {"none", "alive", "silent", "dead"};
   Json json = {{"state", kNames[static_cast<int>(chief.state)]}};
   if (!chief.owner) return json;
+  json["held"] = chief.is_held;
   json["host"] = chief.owner->process.host;
   json["process"] = chief.owner->process.pid;
   json["since"] = chief.owner->since;
@@ -370,7 +372,9 @@ Json to_json(const TrainingStatus& status) {
   const RunHistory& history = status.journal.history;
   json["runs"] = history.sums().runs;
   json["interruptions"] = history.sums().interruptions;
-  json["goodput_percent"] = status.journal.is_there ? Json(history.breakdown().goodput()) : Json();
+  json["goodput_percent"] = status.journal.is_there ? Json(goodput_of(status.journal, is_alive(status))) : Json();
+  json["unsaved_seconds"] = status.journal.is_there ? Json(history.unsaved().time().count()) : Json();
+  json["failing_saves"] = failing_saves_json(status.journal);
   json["free_bytes"] = status.free_bytes;
   json["notes"] = status.notes;
   json["problems"] = status.problems;

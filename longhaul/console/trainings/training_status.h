@@ -16,15 +16,17 @@ namespace longhaul::console {
 // How a training stands, by the files of its directory alone. Times are in seconds since 1970.
 struct TrainingStatus {
   std::string directory{};
-  std::string state{};  // "training", "restoring", "ended", "failed", "killed", "no training", ...
+  std::string
+      state{};  // "training", "restoring", "ended", "failed", "killed", "stopped" (by SIGSTOP), "no training", ...
   ChiefRecord chief{};
   JournalRecord journal{};
   std::optional<int64_t> step{};                 // the newest that the journal or a checkpoint tells
   std::optional<double> steps_per_sec{};         // in the last minute of the newest run
   std::optional<ListedCheckpoint> checkpoint{};  // that a restart takes first
   uint64_t free_bytes = 0;
-  std::vector<std::string> problems{};  // each with what to do about it
-  std::vector<std::string> notes{};     // what is worth knowing, and not wrong
+  std::optional<std::string> failing_saves{};  // one of the problems: what the last saves failed with
+  std::vector<std::string> problems{};         // each with what to do about it
+  std::vector<std::string> notes{};            // what is worth knowing, and not wrong
 };
 
 // Errors become problems, also that there is no such directory. Reads no tensors, and writes nothing.

@@ -1,10 +1,16 @@
 #include "longhaul/console/trainings/training_status.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/trainings/training_fixture.h"
+#include "longhaul/io/process/process_stat.h"
 #include "longhaul/testing/faulty_file_system.h"
 
 namespace longhaul::console {
@@ -24,6 +30,12 @@ class TrainingStatusTest : public TrainingTest {
   TrainingStatus status() { return status_of(files_, directory_.path(), now_); }
   std::string text(const Terminal& terminal = {}) {
     return show_status(files_, {directory_.path()}, now_, terminal).text;
+  }
+
+  static void set_modified(const std::string& path, double time) {
+    const timespec at{.tv_sec = static_cast<time_t>(time), .tv_nsec = 0};
+    const timespec times[2] = {at, at};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
 
   const double now_;
@@ -119,6 +131,129 @@ TEST_F(TrainingStatusTest, NoticesThatCheckpointsStopped) {
   EXPECT_THAT(status().problems, Contains(AllOf(HasSubstr("the last checkpoint is 3"), HasSubstr("every 1 min 40 s"))));
 }
 
+TEST_F(TrainingStatusTest, SavesThatFailAreWrongUntilOneWorks) {
+  write_step(400);
+  train(now_ - 800, now_ - 700, 400, 10);
+  own(this_process(), now_);
+  tell(Kind::kSaveFailed, now_ - 700, 1400, text_of_failed_save(1, "model.ckpt-1400: No space left on device"));
+  tell(Kind::kMark, now_ - 10, 8300);
+  EXPECT_THAT(status().problems, ElementsAre(HasSubstr("the last save has failed: model.ckpt-1400: No space left")));
+  tell(Kind::kSaveFailed, now_ - 1, 8380, text_of_failed_save(12, "model.ckpt-8380: No space left on device"));
+  EXPECT_THAT(status().problems,
+              ElementsAre(AllOf(HasSubstr("12 saves in a row have failed: model.ckpt-8380: No space left on device ("),
+                                HasSubstr(", 11 min 40 s ago); steps 401 to 8380 (13 min 17 s of training) are in no "
+                                          "checkpoint; training continues"),
+                                HasSubstr("make room"))));
+  const Report report = show_status(files_, {directory_.path()}, now_, {});
+  EXPECT_FALSE(report.is_fine);
+  EXPECT_EQ(report.json["directories"][0]["failing_saves"]["in_a_row"], 12);
+  EXPECT_EQ(report.json["directories"][0]["failing_saves"]["error"], "model.ckpt-8380: No space left on device");
+  EXPECT_NEAR(report.json["directories"][0]["unsaved_seconds"].get<double>(), 797, 0.1);
+  tell(Kind::kSaved, now_, 8400, "model.ckpt-8400");
+  EXPECT_THAT(status().problems, IsEmpty());
+  EXPECT_TRUE(show_status(files_, {directory_.path()}, now_, {}).json["directories"][0]["failing_saves"].is_null());
+}
+
+TEST_F(TrainingStatusTest, OfARunThatIsOverTheStepsInNoCheckpointAreLost) {
+  write_step(400);
+  train(now_ - 800, now_ - 100, 400, 10);
+  tell(Kind::kSaveFailed, now_ - 99, 7390, text_of_failed_save(3, "No space left"));
+  own(dead_process(), now_ - 50);
+  EXPECT_THAT(status().problems,
+              Contains(AllOf(HasSubstr("3 saves in a row have failed: No space left ("),
+                             HasSubstr("steps 401 to 7400 (11 min 39 s"), HasSubstr("before you start it again"))));
+  EXPECT_THAT(text(), HasSubstr("goodput     0.0 % of 11 min 41 s in 1 run, 0 interruptions; 11 min 39 s of training "
+                                "was in no checkpoint"));
+}
+
+TEST_F(TrainingStatusTest, SaysWhatOfTheGoodputIsInNoCheckpointYet) {
+  write_step(400);
+  train(now_ - 100, now_ - 50, 400, 10);
+  tell(Kind::kSaved, now_ - 50, 900, "model.ckpt-900");
+  tell(Kind::kMark, now_ - 2, 1380);
+  own(this_process(), now_);
+  EXPECT_THAT(text(), HasSubstr("0 interruptions; 48 s of training in no checkpoint yet"));
+}
+
+// A run that saves at these intervals, and then makes steps for so long without a checkpoint.
+class CheckpointRhythmTest : public TrainingStatusTest {
+ protected:
+  void save_at_intervals(const std::vector<double>& intervals, double since) {
+    double time = now_ - since;
+    for (const double interval : intervals) time -= interval;
+    begin(time - 1);
+    tell(Kind::kInitialised, time - 1, 0);
+    tell(Kind::kTraining, time, 0);
+    int64_t step = 0;
+    for (const double interval : intervals) tell(Kind::kSaved, time += interval, ++step, "m");
+    tell(Kind::kMark, now_ - 2, ++step);
+    own(this_process(), now_);
+  }
+  bool misses_one() {
+    for (const std::string& problem : status().problems) {
+      if (problem.find("the last checkpoint is ") != problem.npos) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(CheckpointRhythmTest, AFewLongIntervalsAreNoReasonToWorry) {
+  save_at_intervals({3600}, 7100);
+  EXPECT_FALSE(misses_one());
+}
+
+TEST_F(CheckpointRhythmTest, OneSaveAndNoneForLongIsNoticed) {
+  save_at_intervals({600}, 7300);
+  EXPECT_TRUE(misses_one());
+}
+
+TEST_F(CheckpointRhythmTest, IntervalsThatDoubleAreNoticedByTheNewest) {
+  const std::vector<double> doubling{5, 10, 20, 40, 80, 160, 320, 640, 1280};
+  save_at_intervals(doubling, 2560 + 60);
+  EXPECT_FALSE(misses_one()) << "the next one comes after 2560 s";
+  journal_ = "longhaul run journal 1\n";
+  save_at_intervals(doubling, 4000);
+  EXPECT_TRUE(misses_one());
+}
+
+TEST_F(CheckpointRhythmTest, AJournalThatWasReplacedStillKnowsTheInterval) {
+  save_at_intervals({300, 300, 300, 300}, 8000);
+  journal_ = format_run_history(parse_run_journal(journal_).history);
+  tell(Kind::kMark, now_ - 2, 9);
+  write_step(4);
+  set_modified(path("model.ckpt-4.index"), now_ - 8000);
+  EXPECT_TRUE(misses_one());
+  set_modified(path("model.ckpt-4.index"), now_ - 100);
+  EXPECT_FALSE(misses_one()) << "the journal could not be written, but a checkpoint was";
+}
+
+TEST_F(CheckpointRhythmTest, ARunThatHasJustBegunOwesNone) {
+  save_at_intervals({}, 6000);
+  EXPECT_FALSE(misses_one());
+  EXPECT_THAT(status().problems, IsEmpty());
+}
+
+TEST_F(TrainingStatusTest, AProcessThatIsStoppedAsAWholeDoesNotTrain) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_EQ(::kill(child, SIGSTOP), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, WUNTRACED), child);
+  ProcessIdentity process = this_process();
+  process.pid = child;
+  process.start_time = process_stat(child).value().start_time;
+  train(now_ - 1000, now_ - 500, 400, 10);
+  own(process, now_);
+  EXPECT_EQ(status().state, "stopped");
+  EXPECT_THAT(status().problems, ElementsAre(AllOf(HasSubstr("is stopped by a signal (SIGSTOP)"),
+                                                   HasSubstr(fmt::format("`kill -CONT {}`", child)))));
+  EXPECT_EQ(show_status(files_, {directory_.path()}, now_, {}).json["directories"][0]["chief"]["held"], true);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(status().state, "killed");
+}
+
 TEST_F(TrainingStatusTest, NoticesThatNothingWasEverSaved) {
   train(now_ - 8000, now_ - 1, 0, 1);
   own(this_process(), now_);
@@ -161,6 +296,22 @@ TEST_F(TrainingStatusTest, NamesAFullDisk) {
   FullDisk files;
   write_step(1);
   EXPECT_THAT(status_of(files, directory_.path(), now_).problems, Contains(HasSubstr("the disk has 1 kB free")));
+}
+
+TEST_F(TrainingStatusTest, AdvisesOfAFullDiskWhatIsNotRefused) {
+  FullDisk files;
+  const auto problem = [&] {
+    for (const std::string& each : status_of(files, directory_.path(), now_).problems) {
+      if (each.starts_with("the disk has ")) return each;
+    }
+    return std::string();
+  };
+  write_step(1);
+  EXPECT_THAT(problem(), Not(HasSubstr("prune"))) << "there is nothing to prune";
+  write_step(2);
+  EXPECT_THAT(problem(), HasSubstr("`longhaul prune " + directory_.path() + " --keep=1` shows which"));
+  own(this_process(), now_);
+  EXPECT_THAT(problem(), HasSubstr("`longhaul prune` is refused while it trains"));
 }
 
 TEST_F(TrainingStatusTest, NamesCheckpointsThatRunsDieOf) {

@@ -143,6 +143,19 @@ TEST_F(PruningTest, NothingIsDeletedUnderARunningTraining) {
   EXPECT_NO_THROW(prune({.keep = 1})) << "looking is harmless";
 }
 
+// `longhaul status` says so.
+TEST_F(PruningTest, OnAFullDiskItNeedsLittleRoomAndDeletesNothingWithoutIt) {
+  write_steps({1, 2, 3, 4});
+  testing::FaultyFileSystem disk;
+  const PruneOptions options{.directory = directory_.path(), .keep = 1, .deletes = true};
+  disk.fail_writes_after(0);
+  EXPECT_THROW(prune_checkpoints(disk, options, {}), ResourceExhaustedError);
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4));
+  disk.fail_writes_after(64'000);
+  prune_checkpoints(disk, options, {});
+  EXPECT_THAT(steps(), ElementsAre(4));
+}
+
 TEST_F(PruningTest, AFailureAtAnyMomentLeavesTheLatestAndWholeCheckpoints) {
   write_steps({10, 20, 30});
   for (int n = 1; n < 40; ++n) {

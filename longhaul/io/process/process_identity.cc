@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "longhaul/base/above_stdio.h"
+#include "longhaul/io/process/process_stat.h"
 
 namespace longhaul {
 namespace {
@@ -29,26 +29,6 @@ std::string link_target(const char* path) {
   return size < 0 ? std::string() : std::string(target, static_cast<size_t>(size));
 }
 
-struct ProcessStat {
-  char state;
-  uint64_t start_time;
-};
-
-// proc(5): the name of the program, in brackets, may hold anything; the 3rd field behind it is the state, the 22nd the
-// start time.
-std::optional<ProcessStat> read_stat(int64_t pid) {
-  const std::string line = first_line(fmt::format("/proc/{}/stat", pid));
-  const size_t bracket = line.rfind(')');
-  if (bracket == line.npos) return std::nullopt;
-  std::istringstream fields(line.substr(bracket + 1));
-  ProcessStat stat{};
-  std::string skipped;
-  fields >> stat.state;
-  for (int field = 4; field < 22; ++field) fields >> skipped;
-  fields >> stat.start_time;
-  return fields ? std::optional(stat) : std::nullopt;
-}
-
 std::string host_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
@@ -57,7 +37,7 @@ std::string host_name() {
 }  // namespace
 
 ProcessIdentity this_process() {
-  const auto stat = read_stat(::getpid());
+  const auto stat = process_stat(::getpid());
   return {.host = host_name(),
           .boot_id = first_line("/proc/sys/kernel/random/boot_id"),
           .pid_namespace = link_target("/proc/self/ns/pid"),
@@ -71,7 +51,7 @@ ProcessState state_of(const ProcessIdentity& process) {
                           here.pid_namespace == process.pid_namespace;
   if (!is_visible || process.pid <= 0 || process.pid > INT_MAX || process.start_time == 0)
     return ProcessState::kUnknown;
-  if (const auto stat = read_stat(process.pid)) {
+  if (const auto stat = process_stat(process.pid)) {
     const bool has_ended = stat->state == 'Z' || stat->state == 'X';
     return stat->start_time == process.start_time && !has_ended ? ProcessState::kRunning : ProcessState::kGone;
   }

@@ -25,6 +25,7 @@ void report_failure(const SaveTarget& target, std::optional<int64_t> step, const
       fmt::format("checkpoint {} could not be saved (failure {} in a row): {}", name, failures, message_of(error));
   if (is_to_be_logged) log_error("{}", text);
   if (target.writer != nullptr) write_failed_save(*target.writer, text, failures, step.value_or(0));
+  if (target.journal != nullptr) target.journal->save_failed(failures, step, message_of(error));
   target.attempts.raise_if_too_many();
 }
 
@@ -46,6 +47,7 @@ void report_success(const SaveTarget& target, std::optional<int64_t> step, const
   if (report) log_saved(*report);
   if (failures > 0) log_info("checkpoint {} was saved after {} failed saves", prefix, failures);
   if (report) note_in_journal(target, *report);
+  if (failures > 0 && !report && target.journal != nullptr) target.journal->saves_work_again();
   if (target.writer == nullptr) return;
   if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));
   if (report && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);

@@ -3,6 +3,8 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/reporting/event_lines_fixture.h"
 #include "longhaul/train/saving/saver_fixture.h"
 
@@ -110,6 +112,30 @@ TEST_F(SaveOnceTest, AFailureOfTheFilesIsReportedEverywhereAndNotThrown) {
   EXPECT_THAT(describe(events), ElementsAre("version brain.Event:2", "?", "summary checkpoint/failed_saves=1 @0",
                                             "summary checkpoint/failed_saves=0 @0", "CHECKPOINT"));
   EXPECT_THAT(events[1].log_message().message(), HasSubstr("could not be saved (failure 1 in a row)"));
+}
+
+TEST_F(SaveOnceTest, TheJournalKnowsThatSavesFailAndThatTheyWorkAgain) {
+  testing::TemporaryDirectory other;
+  RunJournal journal(other.path());
+  journal.begin();
+  const auto on_disk = [&] {
+    return parse_run_journal(read_file(FileSystem::real(), journal_path(other.path()))).history.runs().back();
+  };
+  SaveTarget target = this->target();
+  target.journal = &journal;
+  files.fail_writes_after(0);
+  EXPECT_EQ(save_once(target, *session), std::nullopt);
+  EXPECT_EQ(on_disk().failed_saves.in_a_row, 1);
+  EXPECT_THAT(on_disk().failed_saves.error, HasSubstr("No space left"));
+  EXPECT_EQ(on_disk().last_step, 0);
+  files.heal();
+  EXPECT_EQ(save_once(target, *session), path + "-0");
+  EXPECT_EQ(on_disk().failed_saves, (FailedSaves{.in_all = 1}));
+  attempts.failed(std::make_exception_ptr(ResourceExhaustedError("No space left")));
+  journal.save_failed(1, 0, "No space left");
+  EXPECT_EQ(save_once(target, *session), path + "-0") << "which is there";
+  EXPECT_EQ(on_disk().failed_saves, (FailedSaves{.in_all = 2}));
+  journal.ended();
 }
 
 TEST_F(SaveOnceTest, AFailureLeavesNoDebris) {

@@ -1,6 +1,7 @@
 #include "longhaul/train/journal/past_runs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +30,32 @@ std::string in_short(const std::string& why) {
   return text;
 }
 
+// On one line, with both ends of a long one.
+std::string with_both_ends(const std::string& error) {
+  constexpr std::string_view kGap = " ... ";
+  constexpr size_t kFirst = PastRuns::kMostWhy, kLast = PastRuns::kMostError - kFirst - kGap.size();
+  std::string text = error;
+  if (text.size() > PastRuns::kMostError) text.replace(kFirst, text.size() - kFirst - kLast, kGap);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void end_row(FailedSaves& saves) {
+  saves = {.in_all = saves.in_all};
+}
+
+// Of a row not every failure is in the file, but each line has the number of all so far.
+void fail(FailedSaves& saves, const RunEvent& event) {
+  const int64_t in_a_row = failed_in_a_row(event);
+  if (in_a_row <= saves.in_a_row) end_row(saves);
+  if (in_a_row == 0) return;
+  if (saves.in_a_row == 0) saves.since = event.time;
+  saves.in_all += in_a_row - saves.in_a_row;
+  saves.in_a_row = in_a_row;
+  const size_t error = event.text.find(' ');
+  saves.error = error == event.text.npos ? "" : with_both_ends(event.text.substr(error + 1));
+}
+
 void end(PastRun& run, End how, const std::string& why) {
   run.end = how;
   if (!why.empty()) run.why = in_short(why);
@@ -43,6 +70,10 @@ void PastRuns::remember(PastRun run) {
 
 void PastRuns::remember_hangs(int64_t number, int64_t hangs) {
   if (!runs_.empty() && runs_.back().number == number) runs_.back().hangs = hangs;
+}
+
+void PastRuns::remember_failed_saves(int64_t number, FailedSaves saves) {
+  if (!runs_.empty() && runs_.back().number == number) runs_.back().failed_saves = std::move(saves);
 }
 
 void PastRuns::apply(const RunEvent& event, int64_t number) {
@@ -65,8 +96,10 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
       break;
     case Kind::kSaved:
       ++run.saves;
+      end_row(run.failed_saves);
       run.saved_step = std::max(event.step, run.saved_step);
       break;
+    case Kind::kSaveFailed: fail(run.failed_saves, event); break;
     case Kind::kInterrupted: ++run.lost_sessions; break;
     case Kind::kHung: ++run.hangs; break;
     case Kind::kStopRequested:
@@ -78,6 +111,19 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
     case Kind::kDied: return end(run, End::kDied, event.text);
     default: break;
   }
+}
+
+std::string text_of_failed_save(int64_t in_a_row, const std::string& error) {
+  return std::to_string(in_a_row) + " " + error;
+}
+
+int64_t failed_in_a_row(const RunEvent& event) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  int64_t number = 1;
+  const char* const end = event.text.data() + event.text.size();
+  const auto [rest, error] = std::from_chars(event.text.data(), end, number);
+  const bool is_number = error == std::errc{} && (rest == end || *rest == ' ') && number >= 0 && number <= kMost;
+  return is_number ? number : 1;
 }
 
 }  // namespace longhaul

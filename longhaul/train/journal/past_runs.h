@@ -9,6 +9,15 @@ namespace longhaul {
 
 struct RunEvent;
 
+// The failed saves of a run.
+struct FailedSaves {
+  int64_t in_all = 0;
+  int64_t in_a_row = 0;  // since the last that worked; 0: saves work
+  double since = 0;      // when the first of the row failed
+  std::string error{};   // of the row's last
+  bool operator==(const FailedSaves&) const = default;
+};
+
 // A run as people ask for it: when it was, how far it came, and why it ended.
 struct PastRun {
   enum class End {
@@ -31,8 +40,9 @@ struct PastRun {
   int64_t saves = 0;
   int64_t lost_sessions = 0;  // interruptions that it survived
   int64_t hangs = 0;          // times that no step was made for too long
-  std::string host{};         // one word
-  std::string why{};          // the error, the signal, or the reason of a stop; empty: none is known
+  FailedSaves failed_saves{};
+  std::string host{};  // one word
+  std::string why{};   // the error, the signal, or the reason of a stop; empty: none is known
   bool is_preempted() const { return end == End::kEnded && why == kWhyPreempted; }  // it asks to be started again
   bool operator==(const PastRun&) const = default;
 };
@@ -41,13 +51,15 @@ struct PastRun {
 class PastRuns {
  public:
   static constexpr size_t kMostRuns = 64;
-  static constexpr size_t kMostWhy = 200;  // bytes
+  static constexpr size_t kMostWhy = 200;    // bytes
+  static constexpr size_t kMostError = 500;  // of a failed save, whose cause comes last; bytes
 
   // Call it with each event; `number`: that of the run that the event belongs to.
   void apply(const RunEvent& event, int64_t number);
 
   void remember(PastRun run);                          // a further one, from a file
   void remember_hangs(int64_t number, int64_t hangs);  // of the last one, if that is its number
+  void remember_failed_saves(int64_t number, FailedSaves saves);
 
   const std::vector<PastRun>& runs() const { return runs_; }
   bool operator==(const PastRuns&) const = default;
@@ -55,5 +67,10 @@ class PastRuns {
  private:
   std::vector<PastRun> runs_;
 };
+
+// The text of a kSaveFailed: how many saves have failed in a row, and the error of the last. 0: saves work again,
+// though no checkpoint was written, because it was there.
+std::string text_of_failed_save(int64_t in_a_row, const std::string& error);
+int64_t failed_in_a_row(const RunEvent& event);  // 1 if its text does not say
 
 }  // namespace longhaul

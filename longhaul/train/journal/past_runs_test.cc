@@ -107,6 +107,45 @@ TEST_F(PastRunsTest, HangsAreCounted) {
   ASSERT_FALSE(events_in_run_journal(format_run_history(history_) + lines_).empty());
 }
 
+TEST_F(PastRunsTest, ARowOfFailedSavesHasABeginningAnEndAndItsLastError) {
+  begin(1);
+  tell(Kind::kTraining, 5, 10);
+  tell(Kind::kSaveFailed, 10, 20, text_of_failed_save(1, "m-20: No space\nleft"));
+  EXPECT_EQ(last().failed_saves, (FailedSaves{1, 1, 10, "m-20: No space left"}));
+  tell(Kind::kSaveFailed, 90, 120, text_of_failed_save(7, "m-120: File too large"));
+  EXPECT_EQ(last().failed_saves, (FailedSaves{7, 7, 10, "m-120: File too large"})) << "five between are not told";
+  const RunHistory again = parse_run_journal(format_run_history(history_)).history;
+  EXPECT_EQ(again, history_) << "replacing the file keeps it";
+  EXPECT_EQ(parse_run_journal(lines_).history.runs(), history_.runs());
+  tell(Kind::kSaved, 100, 130, "m-130");
+  EXPECT_EQ(last().failed_saves, (FailedSaves{.in_all = 7}));
+  tell(Kind::kSaveFailed, 200, 220, text_of_failed_save(1, "again"));
+  EXPECT_EQ(last().failed_saves, (FailedSaves{8, 1, 200, "again"}));
+  tell(Kind::kSaveFailed, 210, std::nullopt, text_of_failed_save(0, "the checkpoint is there"));
+  EXPECT_EQ(last().failed_saves, (FailedSaves{.in_all = 8}));
+  begin(1000);
+  EXPECT_EQ(last().failed_saves, FailedSaves{}) << "nobody knows yet";
+  EXPECT_EQ(history_.runs()[0].failed_saves.in_all, 8);
+  EXPECT_EQ(parse_run_journal(lines_).damaged_lines, 0);
+  EXPECT_EQ(events_in_run_journal(format_run_history(history_) + lines_).size(), 1u);
+}
+
+TEST_F(PastRunsTest, AFailedSaveWhoseTextSaysNoNumberIsOne) {
+  begin(1);
+  for (const char* text : {"", "No space left", "-1 x", "99999999999999999999 x"}) {
+    tell(Kind::kSaveFailed, 10, 20, text);
+    EXPECT_EQ(last().failed_saves.in_a_row, 1) << text;
+  }
+}
+
+TEST_F(PastRunsTest, OfALongErrorOfASaveBothEndsAreKept) {
+  begin(1);
+  tell(Kind::kSaveFailed, 10, 20, text_of_failed_save(1, "/begin/" + std::string(900, 'x') + ": No space left"));
+  EXPECT_THAT(last().failed_saves.error, ::testing::StartsWith("/begin/xxx"));
+  EXPECT_THAT(last().failed_saves.error, ::testing::EndsWith("xxx: No space left"));
+  EXPECT_EQ(last().failed_saves.error.size(), PastRuns::kMostError);
+}
+
 TEST_F(PastRunsTest, SurviveTheReplacementOfTheFile) {
   for (int i = 0; i < 5; ++i) {
     begin(10 * i);

@@ -50,6 +50,7 @@ void RunHistory::apply(const RunEvent& event) {
     case RunEvent::Kind::kBegan:
     case RunEvent::Kind::kMark:
     case RunEvent::Kind::kHung:
+    case RunEvent::Kind::kSaveFailed:
     case RunEvent::Kind::kRefused: break;
     case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
     case RunEvent::Kind::kRestored:
@@ -133,6 +134,11 @@ void RunHistory::count(const RunEvent& event, Seconds passed, Seconds trained) {
     counts_steps_ = event.step.has_value();
     return;
   }
+  // Its step is that of a moment ago. Later ones are marked, if there are any.
+  if (event.kind == RunEvent::Kind::kSaveFailed && event.step && event.step >= sums_.step) {
+    uncounted_ = {};
+    return;
+  }
   if (!trains() || !counts_steps_) return;
   std::optional<int64_t> known = sums_.step;
   // Steps after a stop are marked, too. When a process died nobody knows: its event has the time of the one before.
@@ -154,6 +160,7 @@ void RunHistory::account_training(const RunEvent& event, Seconds passed) {
   sums_.breakdown.saving += stalled;
   sums_.breakdown.redone += redone;
   sums_.breakdown.training += passed - stalled - redone;
+  unsaved_.trained(passed - stalled - redone);
 }
 
 // A program may make steps after a stop. If it has made none since the event before, all waits for a save.
@@ -196,6 +203,7 @@ void RunHistory::redo_uncounted() {
   const Seconds lost = std::min(uncounted_.training, sums_.breakdown.training);
   sums_.breakdown.training -= lost;
   sums_.breakdown.redone += lost;
+  unsaved_.lost(lost);
   uncounted_ = {};
 }
 
@@ -210,6 +218,9 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
   is_interrupted_ = counts_steps_ = false;
   found_model_ = event.kind == RunEvent::Kind::kFound;
   if (event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised) redo_uncounted();
+  if (event.kind == RunEvent::Kind::kRestored) unsaved_.has_saved(event.step, sums_.highest_step);
+  if (event.kind == RunEvent::Kind::kInitialised)
+    unsaved_ = UnsavedTime(sums_.breakdown.training, event.step.value_or(0));
   sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
   sums_.restored_step = sums_.step = event.step;
   sums_.short_runs.recovered(event.time, event.step);
@@ -217,6 +228,7 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
 
 void RunHistory::save(const RunEvent& event) {
   sums_.short_runs.saved(event.step);
+  unsaved_.saved(event.step, sums_.highest_step);
   const Seconds before = sums_.save_cost.value_or(event.cost);
   sums_.save_cost = before + kWeightOfNewest * (event.cost - before);
   const bool is_the_restored = event.step && event.step == sums_.restored_step && event.text == sums_.restored;

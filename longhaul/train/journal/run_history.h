@@ -10,6 +10,7 @@
 #include "longhaul/train/journal/rollbacks.h"
 #include "longhaul/train/journal/short_runs.h"
 #include "longhaul/train/journal/time_breakdown.h"
+#include "longhaul/train/journal/unsaved_time.h"
 
 namespace longhaul {
 
@@ -24,6 +25,7 @@ struct RunEvent {
     kTraining,       // the first step is made
     kMark,           // the run has come this far
     kSaved,          // with the costs; text: the checkpoint
+    kSaveFailed,     // training continues; step: of the checkpoint; text: how many in a row, and the error (PastRuns)
     kInterrupted,    // an error has ended the steps, or has lost the session; step: the newest one, if it is known
     kHung,           // no step was made for a long time; text: for how long, and what is waited for
     kDiverged,       // the loss went bad at this step; text: what follows from it (Rollbacks)
@@ -99,10 +101,13 @@ class RunHistory {
 
   void remember_uncounted(const Uncounted& uncounted);  // replaces it
 
+  void remember_unsaved(UnsavedTime unsaved) { unsaved_ = unsaved; }
+
   void remember_rollbacks(Rollbacks rollbacks) { rollbacks_ = std::move(rollbacks); }
 
   void remember_run(PastRun run) { past_.remember(std::move(run)); }
   void remember_hangs(int64_t run, int64_t hangs) { past_.remember_hangs(run, hangs); }
+  void remember_failed_saves(int64_t run, FailedSaves saves) { past_.remember_failed_saves(run, std::move(saves)); }
 
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
@@ -112,6 +117,8 @@ class RunHistory {
   bool found_model() const { return found_model_; }
   // Is redone if the next session restores or initialises the model.
   const Uncounted& uncounted() const { return uncounted_; }
+  // The part of the account's training that a kill would lose now.
+  const UnsavedTime& unsaved() const { return unsaved_; }
 
   // The number of runs that were restored from this checkpoint and died before they had saved a new one: by an error of
   // the program after the restore, or by the process's own fatal signal. A kill from outside does not count, and a run
@@ -122,7 +129,7 @@ class RunHistory {
   // What its text has. The rest follows from the events of the last session.
   bool operator==(const RunHistory& other) const {
     return sums_ == other.sums_ && uncounted_ == other.uncounted_ && past_ == other.past_ &&
-           rollbacks_ == other.rollbacks_;
+           rollbacks_ == other.rollbacks_ && unsaved_ == other.unsaved_;
   }
 
  private:
@@ -147,6 +154,7 @@ class RunHistory {
   PastRuns past_;
   Rollbacks rollbacks_;
   Uncounted uncounted_;
+  UnsavedTime unsaved_;
   bool counts_steps_ = false;    // the session's events have told a step
   bool is_interrupted_ = false;  // no steps since then
   bool found_model_ = false;

@@ -132,6 +132,34 @@ TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {
   EXPECT_EQ(history.sums().runs, 2);
 }
 
+TEST_F(RunHistoryTest, KnowsHowMuchTrainingAKillWouldLose) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1100, Kind::kMark, 100);
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{100}, 0));
+  saved_at(1100, 80, Seconds{0});
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{20}, 80)) << "steps were made while it was written";
+  at(1150, Kind::kSaveFailed, 150, "1 No space left");
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{70}, 80));
+  at(1160, Kind::kBegan);  // it was killed
+  at(1160, Kind::kRestored, 80, "ckpt");
+  at(1160, Kind::kTraining, 80);
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{70}, 80)) << "the steps up to 150 are not made again yet";
+  at(1195, Kind::kMark, 115);
+  saved_at(1195, 115, Seconds{0});
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{35}, 115));
+  EXPECT_EQ(breakdown().redone, Seconds{35}) << "that a save has failed adds nothing to what is made again";
+  at(1300, Kind::kMark, 220);
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{105}, 115));
+  saved_at(1300, 220, Seconds{0});
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{0}, 220));
+  at(1310, Kind::kMark, 230);
+  at(1311, Kind::kBegan);
+  at(1311, Kind::kInitialised, 0);
+  EXPECT_EQ(history.unsaved(), UnsavedTime(breakdown().training, 0)) << "it begins anew, without a checkpoint";
+}
+
 TEST_F(RunHistoryTest, LostTimeWhoseStepsNobodyCountedIsRedone) {
   at(1000, Kind::kBegan);
   at(1000, Kind::kInitialised);

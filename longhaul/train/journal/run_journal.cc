@@ -55,6 +55,11 @@ bool needs_disk(Kind kind) {
   return kind == Kind::kEnded || kind == Kind::kFailed || kind == Kind::kDisturbed;
 }
 
+// A row of failed saves may be long; its first line says that it is there.
+bool may_wait(const RunEvent& event) {
+  return event.kind == Kind::kSaveFailed && failed_in_a_row(event) > 1;
+}
+
 std::string crash_path(const std::string& directory) {
   return journal_path(directory) + ".crash";
 }
@@ -140,6 +145,7 @@ void RunJournal::begin() {
     began_wall_ = std::max(0.0, options_.clock->wall_time());
     is_open_ = true;
     is_restoring_ = false;
+    kept_line_.clear();
     turns_.begin();
   }
   write_noted();
@@ -249,6 +255,14 @@ void RunJournal::saved(const std::string& prefix, std::optional<int64_t> step, c
         .text = base_name(prefix)});
 }
 
+void RunJournal::save_failed(int64_t in_a_row, std::optional<int64_t> step, const std::string& error) {
+  note({.kind = Kind::kSaveFailed, .step = step, .text = text_of_failed_save(in_a_row, error)});
+}
+
+void RunJournal::saves_work_again() {
+  note({.kind = Kind::kSaveFailed, .text = text_of_failed_save(0, "the checkpoint is there")});
+}
+
 void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> step) {
   if (history().sums().stop_requested) return;
   note({.kind = Kind::kStopRequested, .step = step, .text = why});
@@ -307,7 +321,11 @@ void RunJournal::note(RunEvent event, Seconds ago) {
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised || event.kind == Kind::kFound) {
       is_restoring_ = false;
     }
-    turns_.note(format_run_event(event), needs_disk(event.kind));
+    if (may_wait(event)) {
+      kept_line_ = format_run_event(event);
+      return;
+    }
+    turns_.note(std::exchange(kept_line_, {}) + format_run_event(event), needs_disk(event.kind));
   }
   write_noted();
 }

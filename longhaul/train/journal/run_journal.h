@@ -31,16 +31,16 @@ std::string journal_path(const std::string& directory);
 // Records the history of all runs in a logdir, in a file there (docs/formats/run_journal.md). For the chief that holds
 // the lock.
 //
-//   closed --begin--> open: skip_reason, restored | initialised | found, training, (mark | saved | hung)*, interrupted
-//   | stop_requested --ended--> closed
+//   closed --begin--> open: skip_reason, restored | initialised | found, training, (mark | saved | save_failed |
+//   hung)*, interrupted | stop_requested --ended--> closed
 //
 // While closed, it records nothing and its history is empty. While open, it has a CrashRecord next to it, from which
 // the next run can tell a crash from a kill.
 //
-// An event is in the file when the call returns, so a kill of the process loses none; a crash of the machine may lose
-// events since the beginning of the run, or since its end once that is recorded. A missing or damaged journal is used
-// as far as it can be read. Errors of the file system are logged, once until it works again, and training continues:
-// the next event retries. Only a DirectoryLostError is thrown.
+// An event is in the file when the call returns (but see save_failed()), so a kill of the process loses none; a crash
+// of the machine may lose events since the beginning of the run, or since its end once that is recorded. A missing or
+// damaged journal is used as far as it can be read. Errors of the file system are logged, once until it works again,
+// and training continues: the next event retries. Only a DirectoryLostError is thrown.
 //
 // Any thread may call. One thread at a time writes, for all that have recorded events by then. The others wait for it,
 // up to kJournalTimeout: if the file system hangs, their events are written when it recovers.
@@ -81,6 +81,10 @@ class RunJournal {
   // ends instead; a later run that restores the model does the same, but it is no rollback that counts.
   void diverged(const Rollback& rollback, bool ends = false);
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
+  // A save has failed, and training continues; so many in a row. Of a row only the first is written at once, the newest
+  // of the others together with the next event of another kind: a disk that fails often makes no further writes.
+  void save_failed(int64_t in_a_row, std::optional<int64_t> step, const std::string& error);
+  void saves_work_again();  // without saved(), because the checkpoint was there
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts
 
   // The run ends, by this error if any; logs where the time went. Call once; nothing may be recorded afterwards.
@@ -114,6 +118,7 @@ class RunJournal {
   TimeBreakdown before_ GUARDED_BY(mutex_);  // in earlier runs
   bool has_trained_ GUARDED_BY(mutex_) = false;
   bool is_restoring_ GUARDED_BY(mutex_) = false;
+  std::string kept_line_ GUARDED_BY(mutex_);  // of a failed save; is written with the next event
   NoteTurns turns_ GUARDED_BY(mutex_);
   std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or not possible
 

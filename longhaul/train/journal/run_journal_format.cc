@@ -17,7 +17,7 @@ using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
 constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kRun = "run", kHangs = "hangs",
-                           kNothing = "-";
+                           kFailedSaves = "failed_saves", kUnsaved = "unsaved", kNothing = "-";
 constexpr std::string_view kRollback = "rollback", kUndone = "undone", kUnfit = "unfit",
                            kUnderWay = "goes_back";     // Rollbacks
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
@@ -27,7 +27,7 @@ constexpr double kLatestTime = 253402300799;  // the end of the year 9999
 constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{{Kind::kBegan, "began"},
+constexpr std::array<std::pair<Kind, std::string_view>, 18> kKinds{{{Kind::kBegan, "began"},
                                                                     {Kind::kRestoring, "restoring"},
                                                                     {Kind::kRestored, "restored"},
                                                                     {Kind::kInitialised, "initialised"},
@@ -35,6 +35,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 17> kKinds{{{Kind::kBega
                                                                     {Kind::kTraining, "training"},
                                                                     {Kind::kMark, "mark"},
                                                                     {Kind::kSaved, "saved"},
+                                                                    {Kind::kSaveFailed, "save_failed"},
                                                                     {Kind::kInterrupted, "interrupted"},
                                                                     {Kind::kHung, "hung"},
                                                                     {Kind::kDiverged, "diverged"},
@@ -219,6 +220,29 @@ PastRun parse_run(Words& words) {
   return run;
 }
 
+std::string format_failed_saves(const PastRun& run) {
+  const FailedSaves& saves = run.failed_saves;
+  return fmt::format("{} {} {} {} {}{}{}", kFailedSaves, run.number, saves.in_all, saves.in_a_row, saves.since,
+                     saves.error.empty() ? "" : " ", one_line(saves.error));
+}
+
+void apply_failed_saves(Words& words, RunHistory& history) {
+  words.word();
+  const int64_t run = words.count();
+  FailedSaves saves;
+  saves.in_all = words.count();
+  saves.in_a_row = words.count();
+  saves.since = words.time();
+  saves.error = words.rest();
+  history.remember_failed_saves(run, std::move(saves));
+}
+
+UnsavedTime parse_unsaved(Words& words) {
+  words.word();
+  const Seconds time = words.seconds();
+  return UnsavedTime(time, words.step());
+}
+
 void apply_rollbacks(Words& words, RunHistory& history) {
   Rollbacks rollbacks = history.rollbacks();
   const std::string_view kind = words.word();
@@ -275,6 +299,10 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
     words.word();
     const int64_t run = words.count();
     history.remember_hangs(run, words.count());
+  } else if (words.next() == kFailedSaves) {
+    apply_failed_saves(words, history);
+  } else if (words.next() == kUnsaved) {
+    history.remember_unsaved(parse_unsaved(words));
   } else if (words.next() == kRollback || words.next() == kUndone || words.next() == kUnfit ||
              words.next() == kUnderWay) {
     apply_rollbacks(words, history);
@@ -301,6 +329,9 @@ std::string format_run_history(const RunHistory& history) {
     text += checked(fmt::format("{} {} {} {}", kUncounted, uncounted.time.count(), uncounted.training.count(),
                                 step_text(uncounted.after)));
   }
+  if (const UnsavedTime& unsaved = history.unsaved(); unsaved != UnsavedTime{}) {
+    text += checked(fmt::format("{} {} {}", kUnsaved, unsaved.time().count(), step_text(unsaved.saved_step())));
+  }
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }
@@ -308,6 +339,7 @@ std::string format_run_history(const RunHistory& history) {
   for (const PastRun& run : history.runs()) {
     text += checked(format_run(run));
     if (run.hangs > 0) text += checked(fmt::format("{} {} {}", kHangs, run.number, run.hangs));
+    if (run.failed_saves != FailedSaves{}) text += checked(format_failed_saves(run));
   }
   return text;
 }
@@ -346,8 +378,8 @@ std::vector<RunEvent> events_in_run_journal(std::string_view text) {
   const auto add = [&](std::string_view line) {
     Words words = checked_words(line);
     if (words.next() == kSums) return events.clear();
-    for (const std::string_view other :
-         {kUncounted, kDeaths, kRun, kHangs, kRollback, kUndone, kUnfit, kUnderWay, kKillsOfBefore}) {
+    for (const std::string_view other : {kUncounted, kUnsaved, kDeaths, kRun, kHangs, kFailedSaves, kRollback, kUndone,
+                                         kUnfit, kUnderWay, kKillsOfBefore}) {
       if (words.next() == other) return;
     }
     events.push_back(parse_event(words));

@@ -99,6 +99,37 @@ TEST_F(RunJournalTest, WhatWasNotedIsThereAfterAKill) {
   EXPECT_EQ(on_disk().breakdown().training, Seconds{5});
 }
 
+TEST_F(RunJournalTest, SavesThatFailAllTheTimeAreALineForEachOtherEventAtMost) {
+  const auto journal = begin();
+  journal->training(1);
+  const auto failed = [&](int64_t in_a_row) { journal->save_failed(in_a_row, 7, "No space left"); };
+  failed(1);
+  EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 1) << "the first is told at once";
+  const size_t operations = files.operations().size();
+  const std::string before = text();
+  for (int i = 2; i <= 1000; ++i) failed(i);
+  EXPECT_EQ(files.operations().size(), operations) << "the others make no call of the file system";
+  EXPECT_EQ(journal->history().runs().back().failed_saves.in_a_row, 1000) << "though this process knows them";
+  journal->mark(8);
+  EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 1000);
+  EXPECT_LT(text().size(), before.size() + 200);
+  journal->saved(prefix(), 100, {});
+  EXPECT_EQ(on_disk().runs().back().failed_saves, (FailedSaves{.in_all = 1000}));
+}
+
+TEST_F(RunJournalTest, OnAFullDiskFailedSavesAreWrittenOnceThereIsRoom) {
+  const auto journal = begin();
+  journal->training(1);
+  files.fail_writes_after(0);
+  for (int i = 1; i <= 5; ++i) EXPECT_NO_THROW(journal->save_failed(i, 7, "No space left"));
+  EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 0);
+  files.heal();
+  clock.advance(Seconds{5});
+  journal->mark(8);
+  EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 5);
+  EXPECT_EQ(on_disk().runs().back().failed_saves.error, "No space left");
+}
+
 TEST_F(RunJournalTest, EveryTornTailIsReadUpToIt) {
   const auto journal = begin();
   journal->initialised(0);

@@ -35,6 +35,7 @@ RunHistory history() {
                       .loss = std::numeric_limits<double>::quiet_NaN(),
                       .checkpoint = "model.ckpt-800"});
   made.remember_rollbacks(std::move(rollbacks));
+  made.remember_unsaved(UnsavedTime(Seconds{12}, 1100));
   made.remember_run({.number = 4, .began = 100, .until = 200, .host = "node7", .why = "<script>"});
   return made;
 }
@@ -92,6 +93,7 @@ TEST(StatusReport, EachMetricHasItsValue) {
                                                {"longhaul_runs_total", 4},
                                                {"longhaul_interruptions_total", 3},
                                                {"longhaul_goodput_ratio", 0.8},
+                                               {"longhaul_unsaved_seconds", 12},
                                                {"longhaul_refused_scalars_total", 9},
                                                {"longhaul_status_requests_total", 11}};
   for (const auto& [name, value] : expected) {

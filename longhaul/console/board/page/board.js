@@ -414,7 +414,8 @@ async function timelineOf(run) {
   nodes.push(table(['run', 'began', 'lasted', 'from step', 'to step', 'saves', 'lost steps', 'host', 'end'],
     journal.runs.slice().reverse().map(r => [r.run, clock(r.began), duration((r.end === 'running' ? all.now : r.until) -
       r.began), r.from_step, r.last_step, r.saves, r.lost_steps, r.host,
-      element('td', r.end + (r.hangs ? ' (' + r.hangs + ' hangs)' : '') + (r.why ? ': ' + r.why : ''), 'long')])));
+      element('td', r.end + (r.hangs ? ' (' + r.hangs + ' hangs)' : '') +
+        (r.failed_saves ? ' (' + r.failed_saves + ' failed saves)' : '') + (r.why ? ': ' + r.why : ''), 'long')])));
   if ((all.events || []).length > 0) {
     const details = element('details');
     details.append(element('summary', 'What happened in the newest run'), table(['time', 'step', 'what', ''],
@@ -468,7 +469,13 @@ async function optionNodes() {
     'nothing is recorded')).join('; ');
   const nodes = [label, element('p', 'What the .meta file of the newest checkpoint records (record_option(), ' +
     'versions, threads, processor, the graph), and the host of the newest start. ' + source, 'dim')];
-  if (rows.length === 0) return [...nodes, element('p', 'Nothing that is recorded differs.')];
+  const different = all.options.filter(o => o.recorded_differs).length;
+  const lacking = all.options.filter(o => o.values.includes(null)).length;
+  if (runs.length > 1) nodes.push(element('p', (different === 0 ? 'Nothing that is recorded differs.' : different +
+    (different === 1 ? ' option differs.' : ' options differ.')) + (lacking === 0 ? '' : ' ' + lacking +
+    (lacking === 1 ? ' is' : ' are') + ' not recorded of each run.')));
+  if (rows.length === 0) return nodes;
+  rows.sort((a, b) => b.recorded_differs - a.recorded_differs);
   return [...nodes, table(['option', ...runs.map(r => r.name)], rows.map(o => [o.name, ...o.values.map(v =>
     element('td', v === null ? '(not recorded)' : v, v === null ? 'dim' : ''))]))];
 }

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "longhaul/console/checkpoints/checkpoint_listing.h"
+#include "longhaul/console/text/report.h"
+#include "longhaul/console/trainings/training_records.h"
+
+namespace longhaul::console {
+
+// What a training has made and not saved, and why. `now` is by the clock of its chief.
+
+// That its last saves have failed, and what to do: "7 saves in a row have failed: ...", as the status page says it.
+// `checkpoint`: that a restart takes. nullopt: the last one worked, or none was tried.
+std::optional<std::string> failing_saves(const JournalRecord& journal,
+                                         const std::optional<ListedCheckpoint>& checkpoint, bool is_alive, double now);
+Json failing_saves_json(const JournalRecord& journal);  // null: none
+
+// That checkpoints do not come any more as they used to, of a training that makes steps. For a journal that does not
+// know why, since it may be on the same full disk. nullopt: they do, as far as one can tell.
+std::optional<std::string> missing_checkpoint(const JournalRecord& journal,
+                                              const std::optional<ListedCheckpoint>& checkpoint, double now);
+
+// In percent. What a run under way has not saved yet counts until it is lost; of one that has ended it is lost.
+double goodput_of(const JournalRecord& journal, bool is_alive);
+// "; 12 min of training in no checkpoint yet"; empty if that is less than a second.
+std::string unsaved_text(const JournalRecord& journal, bool is_alive);
+
+}  // namespace longhaul::console
