@@ -53,6 +53,7 @@ class FailingSavesTest : public ::testing::Test {
     options_.save_model_secs = Seconds{60};
     options_.save_summaries_secs = Seconds{0};
     options_.services.save_at_end = false;
+    options_.services.saves.first_wait = Seconds{60};
   }
   ~FailingSavesTest() override { install_session_factory(nullptr); }
 
@@ -91,16 +92,21 @@ TEST_F(FailingSavesTest, AreNamedWithTheirCauseUntilOneWorks) {
     train(session, 7);
     disk_.is_full = true;
     clock_.advance(Seconds{60});
-    eventually([&] { return status().failing_saves.has_value(); });
-    EXPECT_THAT(status().problems, Contains(AllOf(HasSubstr("the last save has failed: "), HasSubstr("No space left ("),
-                                                  HasSubstr("steps 1 to 7 ("), HasSubstr("are in no checkpoint"))));
+    eventually([&] { return sv.save_status().consecutive_failures == 1; });
+    eventually([&] {  // with the journal's next mark
+      clock_.advance(Seconds{0.5});
+      return status().failing_saves.has_value();
+    });
+    EXPECT_THAT(status().problems,
+                Contains(AllOf(HasSubstr(" failed: "), HasSubstr("model.ckpt-7"), HasSubstr(": No space left ("),
+                               HasSubstr("steps 1 to 7 ("), HasSubstr("are in no checkpoint"))));
     EXPECT_FALSE(show_status(disk_, {directory_.path()}, clock_.wall_time(), {}).is_fine);
-    EXPECT_THAT(runs(), AllOf(HasSubstr("running (1 failed save)"), HasSubstr("the last save has failed: ")));
+    EXPECT_THAT(runs(), AllOf(HasSubstr("running ("), HasSubstr(" failed save"), HasSubstr(" failed: ")));
     disk_.is_full = false;
-    clock_.advance(Seconds{1});
+    clock_.advance(Seconds{120});
     wait_for_save(sv, 7);
     EXPECT_THAT(status().problems, IsEmpty());
-    EXPECT_THAT(runs(), AllOf(HasSubstr("running (1 failed save)"), Not(HasSubstr("have failed"))));
+    EXPECT_THAT(runs(), AllOf(HasSubstr(" failed save"), Not(HasSubstr(" failed: "))));
   });
 }
 

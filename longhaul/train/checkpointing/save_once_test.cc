@@ -125,6 +125,7 @@ TEST_F(SaveOnceTest, TheJournalKnowsThatSavesFailAndThatTheyWorkAgain) {
   target.journal = &journal;
   files.fail_writes_after(0);
   EXPECT_EQ(save_once(target, *session), std::nullopt);
+  journal.mark(0);
   EXPECT_EQ(on_disk().failed_saves.in_a_row, 1);
   EXPECT_THAT(on_disk().failed_saves.error, HasSubstr("No space left"));
   EXPECT_EQ(on_disk().last_step, 0);

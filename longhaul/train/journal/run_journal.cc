@@ -55,9 +55,9 @@ bool needs_disk(Kind kind) {
   return kind == Kind::kEnded || kind == Kind::kFailed || kind == Kind::kDisturbed;
 }
 
-// A row of failed saves may be long; its first line says that it is there.
+// A disk on which saves fail may be slow or full, and a row of them long. That a row has ended does not wait.
 bool may_wait(const RunEvent& event) {
-  return event.kind == Kind::kSaveFailed && failed_in_a_row(event) > 1;
+  return event.kind == Kind::kSaveFailed && failed_in_a_row(event) > 0;
 }
 
 std::string crash_path(const std::string& directory) {

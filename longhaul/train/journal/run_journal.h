@@ -81,8 +81,8 @@ class RunJournal {
   // ends instead; a later run that restores the model does the same, but it is no rollback that counts.
   void diverged(const Rollback& rollback, bool ends = false);
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
-  // A save has failed, and training continues; so many in a row. Of a row only the first is written at once, the newest
-  // of the others together with the next event of another kind: a disk that fails often makes no further writes.
+  // A save has failed, and training continues; so many in a row. Writes nothing, and throws nothing: the newest is
+  // written together with the next event of another kind, which is a mark within kJournalMarkSecs while steps are made.
   void save_failed(int64_t in_a_row, std::optional<int64_t> step, const std::string& error);
   void saves_work_again();  // without saved(), because the checkpoint was there
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts

@@ -103,18 +103,17 @@ TEST_F(RunJournalTest, SavesThatFailAllTheTimeAreALineForEachOtherEventAtMost) {
   const auto journal = begin();
   journal->training(1);
   const auto failed = [&](int64_t in_a_row) { journal->save_failed(in_a_row, 7, "No space left"); };
-  failed(1);
-  EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 1) << "the first is told at once";
   const size_t operations = files.operations().size();
   const std::string before = text();
-  for (int i = 2; i <= 1000; ++i) failed(i);
-  EXPECT_EQ(files.operations().size(), operations) << "the others make no call of the file system";
+  for (int i = 1; i <= 1000; ++i) failed(i);
+  EXPECT_EQ(files.operations().size(), operations) << "they make no call of the file system";
   EXPECT_EQ(journal->history().runs().back().failed_saves.in_a_row, 1000) << "though this process knows them";
   journal->mark(8);
   EXPECT_EQ(on_disk().runs().back().failed_saves.in_a_row, 1000);
   EXPECT_LT(text().size(), before.size() + 200);
+  failed(1001);
   journal->saved(prefix(), 100, {});
-  EXPECT_EQ(on_disk().runs().back().failed_saves, (FailedSaves{.in_all = 1000}));
+  EXPECT_EQ(on_disk().runs().back().failed_saves, (FailedSaves{.in_all = 1001}));
 }
 
 TEST_F(RunJournalTest, OnAFullDiskFailedSavesAreWrittenOnceThereIsRoom) {
