@@ -11,6 +11,7 @@ set(LONGHAUL_NEED_descriptors *ManyDescriptors*)        # a hard limit of 2048 o
 set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that are not in memory
 set(LONGHAUL_NEED_long_tests *Gibibyte*)                # 4 GiB of memory, and time: LONGHAUL_LONG_TESTS
 set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)       # memory that no sanitizer takes; a build without one has it
+set(LONGHAUL_NEED_forked_children *ForkedChild*)        # with threads and signals; all builds but tsan have them
 
 # longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that
 # ctest does not know yet, with the precompiled headers of all tests, or of those that include libtorch's; compiled in
@@ -78,6 +79,9 @@ function(longhaul_test name)
   set(needs ${ARG_NEEDS})
   if(NOT LONGHAUL_SANITIZE)
     list(REMOVE_ITEM needs plain_memory)
+  endif()
+  if(NOT LONGHAUL_SANITIZE MATCHES thread)
+    list(REMOVE_ITEM needs forked_children)
   endif()
   set(filters "")
   foreach(need ${needs})

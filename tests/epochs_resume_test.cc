@@ -37,7 +37,9 @@ class EpochsResumeTest : public ::testing::Test {
 
 TEST_F(EpochsResumeTest, KilledInsideItsBatchesItEndsWithTheSameBytes) {
   ASSERT_EQ(start("whole")->wait(), 0);
-  std::mt19937 random(std::random_device{}());
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
   int kills_within_an_epoch = 0;
   for (int starts = 0; starts < 40 && kills_within_an_epoch < 4; ++starts) {
     auto victim = start("killed");
@@ -59,10 +61,12 @@ TEST_F(EpochsResumeTest, KilledInsideItsBatchesItEndsWithTheSameBytes) {
 
 TEST_F(EpochsResumeTest, TheCheckOfUsersStopsItAtAnEpochsLastStep) {
   std::vector<std::string> lines;
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
   const ResumeCheckResult result = check_resume({.command = {EPOCHS_PROGRAM, "{}", std::to_string(kEpochs)},
                                                  .kills = 0,
                                                  .stops = 2,
-                                                 .seed = std::random_device{}(),
+                                                 .seed = seed,
                                                  .say = [&lines](const std::string& line) { lines.push_back(line); }});
   EXPECT_TRUE(result.is_same) << result.text << ::testing::PrintToString(lines);
   EXPECT_THAT(lines, Contains(HasSubstr("stopped: that is the last step of an epoch")));

@@ -315,7 +315,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   begin_step(number);
   at::Tensor loss;
   try {
-    const StepGate::ProgramInStep in_step;
+    const ProgramInStep in_step;
     const StepOfThread step(number);
     loss = (*function_)({number, tensors});
     loss_.end_step(loss);

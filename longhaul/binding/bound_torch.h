@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/program_in_step.h"
 #include "longhaul/base/step_of_thread.h"
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
@@ -21,7 +22,6 @@
 #include "longhaul/binding/watches/resume_watch.h"
 #include "longhaul/binding/watches/training_conditions.h"
 #include "longhaul/ops/external_variable.h"
-#include "longhaul/runtime/state/step_gate.h"
 
 namespace longhaul {
 
@@ -87,8 +87,8 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 
     const int64_t number;
     std::unique_lock<std::recursive_mutex> turn;
-    std::optional<StepGate::ProgramInStep> in_step;  // until it is made
-    std::optional<StepOfThread> of_thread;           // the same
+    std::optional<ProgramInStep> in_step;   // until it is made
+    std::optional<StepOfThread> of_thread;  // the same
   };
 
   Bound& add(TorchValue value);

@@ -239,6 +239,28 @@ TEST_F(TorchMisuseTest, AFrozenModuleIsNotNamed) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 
+// Of whom the other would wait for the end of the step.
+TEST_F(TorchMisuseTest, AStepFunctionThatSavesWhileAnotherThreadDoesIsRefusedAndNothingHangs) {
+  const auto trial = plain();
+  std::thread saving;
+  trial->step = [&](const TorchStep&) {
+    saving = std::thread([&] {
+      try {
+        trial->save(path_);
+      } catch (const FailedPreconditionError&) {  // of the step that has failed
+      }
+    });
+    std::thread([&] {
+      while (!trial->session.resources().gate().is_shut()) std::this_thread::yield();
+    }).join();
+    trial->save(path_);
+    return torch::ones({1});
+  };
+  trial->start();
+  EXPECT_THAT(error_of<FailedPreconditionError>([&] { trial->train(); }), HasSubstr("a step function saves"));
+  saving.join();
+}
+
 TEST_F(TorchMisuseTest, AStepFunctionThatSavesIsRefusedAndNothingHangs) {
   const auto trial = plain();
   trial->step = [&](const TorchStep&) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <utility>
 
 namespace longhaul {
@@ -65,6 +66,9 @@ StepFetches::Requests StepFetches::take_those_that_go_along(const Session::Reque
   Requests taken(first, due_.end());
   due_.erase(first, due_.end());
   is_any_due_ = !due_.empty();
+  // In one order, whoever asked first: the session compiles a plan for each that there is.
+  std::sort(taken.begin(), taken.end(),
+            [](const auto& a, const auto& b) { return std::less<>()(a->requester, b->requester); });
   return taken;
 }
 

@@ -20,13 +20,15 @@ class BestMetric {
 
  private:
   bool is_gain(double metric, const LoopPosition::Values& best) const;
-  void look_at_direction(double metric, bool gained);
+  void look_at_direction(double metric, bool gained, bool is_first);
 
   LoopPosition& position_;
   const TrainerOptions& options_;
   double last_ = std::numeric_limits<double>::quiet_NaN();  // the metric of the validation before
-  int gains_ = 0;                                           // in this process
-  int worse_ = 0;                                           // validations in a row, each worse than the one before
+  bool saw_first_ = false;  // validation of the training; a restart does not know how those before went
+  bool has_warned_ = false;
+  int gains_ = 0;  // since then
+  int worse_ = 0;  // validations in a row, each worse than the one before
 };
 
 }  // namespace longhaul

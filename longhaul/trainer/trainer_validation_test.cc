@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class TrainerValidationTest : public TrainerTest {
  protected:
@@ -89,24 +90,34 @@ TEST_F(TrainerValidationTest, WhoseStatisticsAreTakenIsTold) {
 
 // Which would keep the worst checkpoint as the best one.
 TEST_F(TrainerValidationTest, WhoseMetricsOnlyGetWorseMayHaveTheWrongMode) {
-  const auto validate_each = [&](const std::string& name, const std::vector<double>& metrics, MetricMode mode) {
+  const auto validate_in = [&](const std::string& place, const std::vector<double>& metrics, MetricMode mode) {
     const Logged logged;
-    Program program(fresh(name), {.best = {.mode = mode}});
-    size_t i = 0;
+    Program program(place, {.best = {.mode = mode}});
     EXPECT_EQ(program.trainer->run([&] {
-      for ([[maybe_unused]] const int64_t step : program.trainer->steps(static_cast<int64_t>(metrics.size()))) {
+      for (const int64_t step : program.trainer->steps(static_cast<int64_t>(metrics.size()))) {
         program.step();
-        program.trainer->validate([&] { return metrics[i++]; });
+        program.trainer->validate([&] { return metrics[static_cast<size_t>(step)]; });
       }
     }),
               0);
     return logged.warnings();
+  };
+  const auto validate_each = [&](const std::string& name, const std::vector<double>& metrics, MetricMode mode) {
+    return validate_in(fresh(name), metrics, mode);
   };
   const std::vector<double> accuracies{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.96, 0.97};
   EXPECT_THAT(validate_each("slip", accuracies, MetricMode::kMin),
               ElementsAre(AllOf(HasSubstr("0.95 is the 5th in a row"), HasSubstr("MetricMode::kMax"))));
   EXPECT_THAT(validate_each("right", accuracies, MetricMode::kMax), IsEmpty());
   EXPECT_THAT(validate_each("overfits", {0.9, 0.8, 0.85, 0.9, 0.95, 1, 1.1, 1.2}, MetricMode::kMin), IsEmpty());
+  EXPECT_THAT(validate_each("once", {1, 2, 3, 4, 5, 6, 5, 6, 7, 8, 9, 10, 11}, MetricMode::kMin), SizeIs(1));
+  const std::string place = fresh("restarted");
+  EXPECT_THAT(validate_in(place, {0.9}, MetricMode::kMin), IsEmpty());
+  EXPECT_THAT(validate_in(place, {0.9, 0.8, 0.85, 0.9, 0.95, 1, 1.1, 1.2}, MetricMode::kMin), IsEmpty());
+  const std::string gained = fresh("gained");
+  EXPECT_THAT(validate_in(gained, {0.9, 0.8}, MetricMode::kMin), IsEmpty());
+  EXPECT_THAT(validate_in(gained, {0.9, 0.8, 0.85, 0.9, 0.95, 1, 1.1, 1.2}, MetricMode::kMin), IsEmpty())
+      << "what was before the restart is not known";
 }
 
 // What the code behind it changes is part of the next loop's first step, as without a validation.

@@ -58,7 +58,10 @@ TEST_F(TorchLoopTest, ASnapshotWaitsForTheEndOfTheStep) {
   looping.loop.attach(looping.session);
   looping.loop.begin();
   std::thread saving([&] { looping.save(path_); });
-  while (!looping.session.resources().gate().is_shut()) std::this_thread::yield();
+  std::thread([&] {  // this one has the module's lock
+    while (!looping.session.resources().gate().is_shut()) std::this_thread::yield();
+  })
+      .join();
   const torch::Tensor loss = looping.body();
   looping.loop.made(loss);
   saving.join();

@@ -6,35 +6,19 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/program_in_step.h"
 #include "longhaul/base/waiting.h"
 
 namespace longhaul {
 namespace {
 
 thread_local Seconds wait_of_this_thread{0};
-thread_local bool is_program_in_step = false;
 thread_local const StepGate* ahead_in = nullptr;  // the gate that this thread has entered for its next enter()
-
-void refuse_within_step(const char* what) {
-  if (!is_program_in_step) return;
-  throw FailedPreconditionError(fmt::format(
-      "a step function {}, which would wait for the end of its own step. Do it between two steps: in the loop, after "
-      "the run, or in a hook; in the loops of a Trainer, in Trainer::after_every()",
-      what));
-}
 
 }  // namespace
 
 Seconds StepGate::last_wait() {
   return wait_of_this_thread;
-}
-
-StepGate::ProgramInStep::ProgramInStep() {
-  is_program_in_step = true;
-}
-
-StepGate::ProgramInStep::~ProgramInStep() {
-  is_program_in_step = false;
 }
 
 void StepGate::enter(Seconds deadline, uint64_t step) {

@@ -27,18 +27,10 @@ namespace longhaul {
 // snapshot does not have that step on other tasks. The door opens when the id has taken, opened or run out of its
 // lease. So an owner that disappears holds up steps for a bounded time.
 //
-// Any thread may call any method; a thread inside must not ask for a snapshot.
+// Any thread may call any method; a thread inside must not ask for a snapshot. Within a ProgramInStep, snapshot() and
+// enter() of any gate, which would wait for the end of the step, throw a FailedPreconditionError.
 class StepGate {
  public:
-  // While it lives, this thread runs a program's code within a step. Then snapshot() and enter() of any gate, which
-  // would wait for the end of the step, throw a FailedPreconditionError.
-  class ProgramInStep {
-   public:
-    ProgramInStep();
-    ~ProgramInStep();
-    ProgramInStep(const ProgramInStep&) = delete;
-  };
-
   explicit StepGate(Clock& clock = Clock::real()) : clock_(clock) {}
 
   // DeadlineExceededError: the door stayed shut until `deadline`, on the gate's clock; 0: none. `step`: its number, if

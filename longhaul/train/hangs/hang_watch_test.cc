@@ -11,6 +11,7 @@
 
 #include "longhaul/base/no_steps_expected.h"
 #include "longhaul/base/waiting.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/no_new_threads_fixture.h"
 #include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/reporting/event_lines_fixture.h"
@@ -162,9 +163,9 @@ TEST_F(HangWatchTest, ACoreIsTakenWhereOneIsWanted) {
 }
 
 // The process really ends by SIGABRT, whatever handles that.
-TEST_F(HangWatchTest, TheCoreIsThatOfTheKernel) {
+TEST_F(HangWatchTest, TheCoreOfAForkedChildIsThatOfTheKernel) {
 #ifdef _GLIBCXX_TSAN
-  GTEST_SKIP() << "under ThreadSanitizer no child of a process with threads can start one";
+  LONGHAUL_NEEDS("forked_children", false, "under ThreadSanitizer no child of a process with threads can start one");
 #endif
   const pid_t child = fork();
   if (child == 0) {

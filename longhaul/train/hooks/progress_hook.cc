@@ -20,6 +20,7 @@ void ProgressHook::begin(Graph& graph) {
 void ProgressHook::after_create_session(Session& session, const Coordinator&) {
   const int64_t step = step_.now(session);
   next_step_ = step + 1;
+  shown_step_ = -1;
   progress_.reset();  // ends its line before the next one begins
   progress_.emplace(step, options_.out);
 }
@@ -40,12 +41,13 @@ void ProgressHook::after_run(SessionRunContext& context, const SessionRunValues&
 }
 
 void ProgressHook::end(Session& session) {
-  show(step_.now(session), {});
+  if (const int64_t step = step_.now(session); step != shown_step_) show(step, {});
   progress_.reset();
 }
 
 void ProgressHook::show(int64_t step, const std::vector<Tensor>& values) {
   const ProgressLine line{.step = step, .last_step = last_step(), .values = progress_values(options_.values, values)};
+  shown_step_ = step;
   progress_->show(saves_ ? with_saves(line, saves_->status(), clock_->wall_time()) : line);
 }
 

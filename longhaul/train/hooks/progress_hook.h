@@ -30,7 +30,7 @@ class ProgressHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override;  // shows the last step
+  void end(Session& session) override;  // shows the last step, which has no error
 
   // For who makes the session: hooks that may know the last step; the saves, and the clock that times them.
   void follow(std::vector<std::shared_ptr<StopAtStepHook>> ends_by, std::shared_ptr<const SaveAttempts> saves,
@@ -48,6 +48,7 @@ class ProgressHook : public SessionRunHook {
   SessionRunArgs with_values_;
   std::optional<Progress> progress_;  // of this session
   int64_t next_step_ = 0;             // that the next run will probably make
+  int64_t shown_step_ = -1;
   bool due_ = false;
 };
 

@@ -1,6 +1,9 @@
 #include "longhaul/train/reporting/progress.h"
 
 #include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,8 +13,10 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/json_log.h"
 #include "longhaul/base/live_line.h"
+#include "longhaul/base/without_sigpipe.h"
 
 namespace longhaul {
 namespace {
@@ -70,6 +75,16 @@ std::string text_of(const ProgressLine& line, double rate) {
   return text;
 }
 
+// What the program has printed, and still holds, comes before the line, unless its reader takes no more of it now.
+void flush_what_was_printed(std::FILE* out) {
+  const size_t pending = __fpending(out);
+  if (pending == 0 || pending > PIPE_BUF) return;
+  pollfd wanted{.fd = fileno(out), .events = POLLOUT, .revents = 0};
+  if (::poll(&wanted, 1, 0) <= 0) return;  // wait: none
+  const WithoutSigpipe guard;
+  std::fflush(out);
+}
+
 // To fewer bytes than the terminal has columns (0: not known), and whole characters.
 std::string cut(const std::string& line, size_t columns) {
   if (columns < 2 || line.size() < columns) return line;
@@ -114,6 +129,10 @@ double Progress::steps_per_second(int64_t step) const {
   return seconds > 0 ? static_cast<double>(step - first_step_) / seconds : 0;
 }
 
+Seconds progress_interval(std::FILE* out) {
+  return isatty(fileno(out)) == 1 && log_format() == LogFormat::kText ? kPauseLive : kPausePlain;
+}
+
 bool Progress::is_live() const {
   return terminal_ && log_format() == LogFormat::kText;
 }
@@ -131,13 +150,13 @@ void Progress::show(const ProgressLine& line) {
 
 // What the program has printed comes before it. A line that is wider than the terminal could not be replaced.
 void Progress::write(const std::string& line) {
-  std::fflush(out_);
+  flush_what_was_printed(out_);
   if (!terminal_) {
     lines_.write(line + "\n");
     return;
   }
-  lines_.write(std::string(kClearLine) + cut(line, columns()));
-  note_live_line();
+  note_live_line();  // before it is there: a message of the log may come between
+  if (!lines_.write(std::string(kClearLine) + cut(line, columns()))) take_live_line();
 }
 
 size_t Progress::columns() const {
@@ -152,7 +171,7 @@ void check_progress(const ProgressOptions& options, const char* whose) {
 std::string progress_values(const std::vector<LoggedTensor>& tensors, const std::vector<Tensor>& values) {
   std::string text;
   for (size_t i = 0; i < values.size(); ++i)
-    text += fmt::format("{}{} {}", i > 0 ? "  " : "", tensors[i].tag, value_text(values[i]));
+    text += fmt::format("{}{} {}", i > 0 ? "  " : "", excerpt(tensors[i].tag), excerpt(value_text(values[i])));
   return text;
 }
 

@@ -64,6 +64,9 @@ class Progress {
   WholeLines lines_;
 };
 
+// What Progress::interval() is of that file.
+Seconds progress_interval(std::FILE* out);
+
 // What a Supervisor (ServiceOptions::progress) and a ProgressHook show of a training. For the time that is left, a
 // Supervisor takes the last step from StatusOptions::last_step, and a monitored session from a StopAtStepHook.
 struct ProgressOptions {

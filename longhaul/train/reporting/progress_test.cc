@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -167,9 +168,21 @@ TEST(Progress, AReaderThatHasStoppedOrGoneCostsLinesAlone) {
   const auto pipe = Looker::at_pipe();
   Progress progress(0, pipe->file());
   const ProgressLine line{.step = 1, .values = std::string(4000, 'x')};
+  std::fputs("the program has begun\n", pipe->file());
+  progress.show(line);
+  EXPECT_EQ(pipe->line().substr(0, 22), "the program has begun\n") << "what was printed comes first";
   for (int i = 0; i < 100; ++i) progress.show(line);  // a pipe has 64 KiB
+  std::fputs("it goes on\n", pipe->file());
+  progress.show(line);
   pipe->leave();
   progress.show(line);
+  __fpurge(pipe->file());
+}
+
+TEST(Progress, ValuesAreOnOneLineAndNoCommandsOfATerminal) {
+  const std::string text = progress_values({{"a\x1b[2J", "a:0"}, {"b", "b:0"}},
+                                           {Tensor::scalar(std::string("x\ny")), Tensor::scalar(0.12345678f)});
+  EXPECT_EQ(text, "a\\x1b[2J x\\x0ay  b 0.1235");
 }
 
 TEST(Progress, AMessageOfTheLogTakesThePlaceOfTheLine) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/program_in_step.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/v1_checkpoint.h"
@@ -180,6 +181,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
                         const SaveOptions& options) {
   const std::string path = strip_file_scheme(save_path);
   check_arguments(path, global_step, options);
+  refuse_within_step("saves");  // before the wait for another save, which may wait for the end of this step
   const SaveHistory::UnderWay under_way(saves_);
   MutexLock one_at_a_time(saving_);
   while (true) {

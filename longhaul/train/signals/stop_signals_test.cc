@@ -227,7 +227,7 @@ int exit_status_of(const std::function<void()>& body) {
 
 TEST(StopSignals, ASignalToAForkedChildEndsTheChildAlone) {
 #ifdef _GLIBCXX_TSAN
-  GTEST_SKIP() << "ThreadSanitizer delivers no signals to a forked child";
+  LONGHAUL_NEEDS("forked_children", false, "ThreadSanitizer delivers no signals to a forked child");
 #endif
   const Coordinator coord;
   const StopSignals signals(coord);

@@ -2,50 +2,42 @@
 
 #include <utility>
 
-#include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/train/checkpointing/shown_saves.h"
 
 namespace longhaul {
 namespace {
 
-constexpr const char* kOption = "ServiceOptions::progress";
-
-ProgressOptions checked(ProgressOptions options, const ServiceContext& context) {
-  check_progress(options, kOption);
-  if (!context.session || !context.global_step.valid()) {
-    throw InvalidArgumentError(
-        "ServiceOptions::progress needs a global step: call ops::create_global_step(), or set "
-        "SupervisorOptions::global_step");
-  }
-  return options;
-}
-
 std::vector<Output> outputs_of(const ProgressOptions& options, const Graph& graph) {
   std::vector<Output> outputs;
-  for (const LoggedTensor& value : options.values) outputs.push_back(output_of(graph, value.tensor, kOption));
+  for (const LoggedTensor& value : options.values)
+    outputs.push_back(output_of(graph, value.tensor, "ServiceOptions::progress"));
   return outputs;
 }
 
-StepFetching* step_fetching(Session& session, const std::vector<Output>& fetches) {
-  if (fetches.empty()) return nullptr;
-  return &required_capability(session.capabilities().step_fetching,
-                              "ServiceOptions::progress: this kind of session cannot compute values along with its "
-                              "steps (it has no StepFetching): leave ProgressOptions::values empty");
+StepFetching* step_fetching(Session& session, bool has_values) {
+  if (!has_values) return nullptr;
+  StepFetching* const fetching = session.capabilities().step_fetching;
+  if (fetching == nullptr) {
+    log_warning(
+        "the line of progress has no values: this kind of session cannot compute them along with its steps (it has no "
+        "StepFetching)");
+  }
+  return fetching;
 }
 
 }  // namespace
 
 ProgressService::ProgressService(const ServiceContext& context, ProgressOptions options, int64_t last_step)
     // wait: polls: each step would have to notify
-    : LooperThread(context.coord, Progress(0, options.out).interval(), {}, "lh-progress"),
+    : LooperThread(context.coord, progress_interval(options.out), {}, "lh-progress"),
       session_(context.session),
       global_step_(context.global_step),
       saves_(context.saves),
-      options_(checked(std::move(options), context)),
+      options_(std::move(options)),
       last_step_(last_step),
       fetches_(outputs_of(options_, session_->graph())),
-      along_(step_fetching(*session_, fetches_)) {}
+      along_(step_fetching(*session_, !fetches_.empty())) {}
 
 void ProgressService::start_loop() {
   progress_.emplace(step_now().value_or(0), options_.out);
@@ -61,14 +53,41 @@ void ProgressService::run_loop() {
     // wait: for the values of the next step, and no longer than a line may wait
     coord().wait_for_stop_or([this] { return has_values(); }, progress_->interval() / 2);
   }
-  if (const auto step = step_now(); step && (step != shown_step_ || progress_->is_live())) show(*step);
+  const auto step = step_now();
+  if (step && (step != shown_step_ || progress_->is_live())) show(*step);
+  if (step && along_ != nullptr) give_up_on_values(*step);
 }
 
+// The program may make steps until it joins the threads.
 void ProgressService::stop_loop() {
   if (along_ != nullptr) along_->withdraw_step_fetch(this);
-  const auto step = coord().reported_error() == nullptr ? step_now() : std::nullopt;
-  if (step && step != shown_step_) show(*step);
+  if (coord().reported_error() == nullptr) {
+    // wait: the next line, if there are steps
+    while (!coord().wait_for_join(progress_->interval())) show_if_new();
+    show_if_new();
+  }
   progress_.reset();
+}
+
+void ProgressService::show_if_new() {
+  const auto step = step_now();
+  if (step && step != shown_step_) show(*step);
+}
+
+// What no step computes would be looked for in each step.
+void ProgressService::give_up_on_values(int64_t step) {
+  constexpr int64_t kManySteps = 100;
+  if (has_values())
+    asked_at_.reset();
+  else if (!asked_at_)
+    asked_at_ = step;
+  if (!asked_at_ || step - *asked_at_ < kManySteps) return;
+  along_->withdraw_step_fetch(this);
+  along_ = nullptr;
+  log_warning(
+      "the line of progress is shown without its values (ServiceOptions::progress): none of {} steps could compute "
+      "them, since it fed other placeholders than they need, or took other elements and random numbers",
+      step - *asked_at_);
 }
 
 // The error of a step is the business of who made the step.

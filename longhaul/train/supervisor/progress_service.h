@@ -14,18 +14,19 @@
 namespace longhaul {
 
 // Shows the progress of a training (ServiceOptions::progress) on a thread of its own, lh-progress: a terminal that does
-// not move holds no step up. The values are those that the next training step computes along with its own work.
+// not move holds no step up. The values are those that the next training step computes along with its own work. If no
+// step can compute them, a warning says so and they are left out.
 class ProgressService : public LooperThread {
  public:
-  // Of the context it needs the coordinator, the session and the global step; `saves` may be null. `last_step` 0: not
-  // known. InvalidArgumentError: one is missing. NotFoundError: the graph has no such tensor. UnimplementedError:
-  // values, and the session has no StepFetching.
+  // Of the context it needs the coordinator, the session and the global step; `saves` may be null. The graph has the
+  // values. `last_step` 0: not known.
   ProgressService(const ServiceContext& context, ProgressOptions options, int64_t last_step);
 
  protected:
   void start_loop() override;
   void run_loop() override;
   void stop_loop() override;
+  Seconds next_interval() override { return progress_->interval(); }
 
  private:
   // The values of the newest step that was asked for them.
@@ -38,6 +39,8 @@ class ProgressService : public LooperThread {
   bool has_values() const;  // of all steps that were asked
   std::optional<int64_t> step_now() const;
   void show(int64_t step);
+  void show_if_new();
+  void give_up_on_values(int64_t step);  // that no step computes
 
   const std::shared_ptr<Session> session_;
   const Output global_step_;
@@ -45,10 +48,11 @@ class ProgressService : public LooperThread {
   const ProgressOptions options_;
   const int64_t last_step_;  // 0: not known
   const std::vector<Output> fetches_;
-  StepFetching* const along_;  // null: there are no values
+  StepFetching* along_;  // null: there are no values
   const std::shared_ptr<Values> values_ = std::make_shared<Values>();
   std::optional<Progress> progress_;
   Seconds last_line_{0};
+  std::optional<int64_t> asked_at_;    // the step since which the values are asked for in vain
   std::optional<int64_t> shown_step_;  // nullopt: there was no line
 };
 

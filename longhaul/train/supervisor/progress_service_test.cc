@@ -60,22 +60,38 @@ TEST_F(ProgressServiceTest, WithoutStepsThereIsOneLine) {
   EXPECT_EQ(output.lines().size(), 1u);
 }
 
-TEST_F(ProgressServiceTest, NeedsAStep) {
+// A session would have restored a checkpoint, against which its end would count.
+TEST_F(ProgressServiceTest, WhatIsWrongIsSaidBeforeThereIsASession) {
   Graph without_step;
-  options.graph = &without_step;
-  Supervisor sv(options);
-  EXPECT_THAT(
-      [&] { sv.managed_session([](Session&) {}); },
-      ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("ServiceOptions::progress needs a global step")));
+  SupervisorOptions others = options;
+  others.graph = &without_step;
+  EXPECT_THAT([&] { Supervisor sv(others); }, ::testing::ThrowsMessage<InvalidArgumentError>(
+                                                  HasSubstr("ServiceOptions::progress needs a global step")));
+  others = options;
+  others.services.progress->out = nullptr;
+  EXPECT_THROW(Supervisor{others}, InvalidArgumentError);
+  others = options;
+  others.services.progress->values = {"nothing:0"};
+  EXPECT_THROW(Supervisor{others}, NotFoundError);
+  others.services.progress->values = {{"train", Fetch(train)}};
+  EXPECT_THROW(Supervisor{others}, InvalidArgumentError);
 }
 
-TEST_F(ProgressServiceTest, WhatIsWrongIsSaidBeforeTheTraining) {
-  options.services.progress->out = nullptr;
-  EXPECT_THROW(Supervisor{options}, InvalidArgumentError);
-  options.services.progress->out = output.file();
-  options.services.progress->values = {"nothing:0"};
+TEST_F(ProgressServiceTest, ValuesThatNoStepComputesAreGivenUp) {
+  const Output fed = ops::placeholder(root, kFloat);
+  options.services.progress->values = {{"fed", fed}};
+  const LogRecorder log;
   Supervisor sv(options);
-  EXPECT_THROW(sv.managed_session([](Session&) {}), NotFoundError);
+  sv.managed_session([&](Session& session) {
+    eventually([&] { return last_session->step_fetch_pending(); });
+    eventually([&] {
+      session.run(train);
+      clock.advance(Seconds{2.5});
+      return log.text().find("is shown without its values") != std::string::npos;
+    });
+    EXPECT_FALSE(last_session->step_fetch_pending());
+    train_until(session, output.lines().size() + 1);
+  });
 }
 
 TEST_F(ProgressServiceTest, AStopWithAnErrorIsNotShownAsAnEnd) {

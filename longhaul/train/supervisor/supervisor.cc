@@ -141,11 +141,6 @@ FallBackOptions own_search(const SupervisorOptions& options) {
 // Before the services, which save: what on_rollback does is not undone by a checkpoint without it.
 void begin_way_back(WayBack& way_back, WayBack::Place place, Session& session, const std::string& restored_from,
                     const Output& global_step) {
-  if (!global_step.valid()) {
-    throw InvalidArgumentError(
-        "ServiceOptions::divergence needs a global step: call ops::create_global_step(), or set "
-        "SupervisorOptions::global_step");
-  }
   way_back.session_begins(std::move(place), session, restored_from, read_global_step(session, global_step));
 }
 

@@ -1,5 +1,7 @@
 #include "longhaul/train/supervisor/supervisor_parts.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "longhaul/io/files/canonical_directory.h"
@@ -38,6 +40,20 @@ void check_values(const SupervisorOptions& options) {
   if (options.services.progress) check_progress(*options.services.progress, "services.progress");
 }
 
+// Before there is a session: what is wrong with the options is not to be held against the checkpoint that it restores.
+void check_step(const SupervisorOptions& options, const Output& global_step) {
+  const char* const service = options.services.divergence ? "divergence" : options.services.progress ? "progress" : "";
+  if (*service != '\0' && !global_step.valid()) {
+    throw InvalidArgumentError(
+        fmt::format("ServiceOptions::{} needs a global step: call ops::create_global_step(), or set "
+                    "SupervisorOptions::global_step",
+                    service));
+  }
+  if (!options.services.progress) return;
+  for (const LoggedTensor& value : options.services.progress->values)
+    output_of(*options.graph, value.tensor, "ServiceOptions::progress");
+}
+
 }  // namespace
 
 SupervisorOptions effective_options(SupervisorOptions options) {
@@ -72,15 +88,17 @@ std::unique_ptr<WayBack> way_back(const SupervisorOptions& options) {
 }
 
 GraphDefaults graph_defaults(const SupervisorOptions& options) {
-  return resolve_defaults(*options.graph,
-                          {.ready_op = options.ready_op,
-                           .ready_for_local_init_op = options.ready_for_local_init_op,
-                           .init_op = options.init_op,
-                           .local_init_op = options.local_init_op,
-                           .saver = options.saver,
-                           .summary_op = options.summary_op,
-                           .global_step = options.global_step},
-                          {.saver = {.files = options.files, .clock = options.clock}});
+  GraphDefaults defaults = resolve_defaults(*options.graph,
+                                            {.ready_op = options.ready_op,
+                                             .ready_for_local_init_op = options.ready_for_local_init_op,
+                                             .init_op = options.init_op,
+                                             .local_init_op = options.local_init_op,
+                                             .saver = options.saver,
+                                             .summary_op = options.summary_op,
+                                             .global_step = options.global_step},
+                                            {.saver = {.files = options.files, .clock = options.clock}});
+  check_step(options, defaults.global_step);
+  return defaults;
 }
 
 CheckpointPlace checkpoint_place(const std::string& given_logdir, const SupervisorOptions& options) {

@@ -27,7 +27,8 @@ std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options);
 // which is made. InvalidArgumentError: check_divergence(), or no logdir. AlreadyExistsError: the graph has one.
 std::unique_ptr<WayBack> way_back(const SupervisorOptions& options);
 
-// The operations that the options leave to the graph's collections. Errors: resolve_defaults().
+// The operations that the options leave to the graph's collections. Errors: resolve_defaults(); and of a service that
+// needs a global step where there is none, or of a value of the line of progress that the graph does not have.
 GraphDefaults graph_defaults(const SupervisorOptions& options);
 
 // The place of the checkpoints. Errors of the file system: the logdir cannot be written to.
