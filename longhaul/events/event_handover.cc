@@ -39,8 +39,9 @@ std::optional<EventHandover::Added> EventHandover::wait_for_space(IfFull if_full
   MutexLock lock(mutex_);
   const auto may_go_on = [this]() REQUIRES(mutex_) { return !queue_.is_open() || failing_ || !queue_.is_full(); };
   // wait: for room, which take() makes; failed(), close() and a file system that hangs end it, too
-  const bool hangs = if_full == IfFull::kWait && !progress_.wait(may_go_on, space_, mutex_);
+  const bool waits = if_full == IfFull::kWait, hangs = waits && !progress_.wait(may_go_on, space_, mutex_);
   if (!queue_.is_open() || !queue_.is_full()) return std::nullopt;
+  if (waits && !hangs && !failing_) return std::nullopt;  // there was some, and another producer has taken it
   ++dropped_;
   if (hangs) ++disruptions_;  // what describes a tag may be among it
   if ((failing_ || hangs) && ++dropped_while_failing_ == 1 && failing_) {
