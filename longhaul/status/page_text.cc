@@ -156,8 +156,8 @@ function time(s) {
   if (!h) return $('time').replaceChildren(element('p', 'This process keeps no journal.'));
   const total = h.time.reduce((sum, [, t]) => sum + t, 0) || 1;
   const rows = [element('p', h.goodput.toFixed(1) + ' % of the time went to steps that were kept, in ' + h.runs +
-    ' runs with ' + h.interruptions + ' interruptions.' + (h.unsaved > 0 ? ' Of it ' + duration(h.unsaved) +
-    ' are in no checkpoint yet: a kill would lose them.' : ''))];
+    ' runs with ' + h.interruptions + ' interruptions.' + (h.unsaved > 0 ? ' The steps of the last ' +
+    duration(h.unsaved) + ' are in no checkpoint yet: a kill would lose them.' : ''))];
   for (const [name, t] of h.time) {
     const row = element('div', undefined, 'row'), bar = element('meter');
     bar.value = t / total;

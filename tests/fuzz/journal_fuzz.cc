@@ -30,7 +30,8 @@ bool is_near_limits(const RunHistory& history) {
     many_crashes |= run.saves > kMany || run.lost_sessions > kMany || run.failed_saves.in_all > kMany;
   return many_crashes || history.sums().runs > kMany || history.sums().interruptions > kMany ||
          history.breakdown().total() > Seconds{5e14} || history.uncounted().time > Seconds{5e14} ||
-         history.uncounted().training > Seconds{5e14} || history.unsaved().time() > Seconds{5e14};
+         history.uncounted().training > Seconds{5e14} || history.unsaved().time() > Seconds{5e14} ||
+         history.at_stake().time() > Seconds{5e14};
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ namespace longhaul::console {
 namespace {
 
 using End = PastRun::End;
+using Chief = ChiefRecord::State;
 
-// How it ended, as far as the journal and the chief tell.
-std::string end_of(const PastRun& run, bool is_alive) {
-  if (run.end == End::kOpen) return is_alive ? "running" : "killed";
+// How it ended, as far as the journal and the chief tell. `chief`: the run's; an older run has none any more.
+std::string end_of(const PastRun& run, Chief chief) {
+  if (run.end == End::kOpen) return chief == Chief::kAlive ? "running" : chief == Chief::kSilent ? "silent" : "killed";
   return std::string(name_of_end(run.end));
 }
 
@@ -28,17 +29,17 @@ std::string count_text(int64_t count, const char* what) {
   return count == 0 ? "" : fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string end_text(const PastRun& run, bool is_alive) {
+std::string end_text(const PastRun& run, Chief chief) {
   std::string remarks = count_text(run.hangs, "hang");
   const std::string failed = count_text(run.failed_saves.in_all, "failed save");
   if (!remarks.empty() && !failed.empty()) remarks += ", ";
   remarks += failed;
-  const std::string end = end_of(run, is_alive) + (remarks.empty() ? "" : " (" + remarks + ")");
+  const std::string end = end_of(run, chief) + (remarks.empty() ? "" : " (" + remarks + ")");
   return run.why.empty() ? end : fmt::format("{}: {}", end, run.why);
 }
 
-Paint paint_of(const PastRun& run, bool is_alive) {
-  if (run.end == End::kOpen && is_alive) return Paint::kGreen;
+Paint paint_of(const PastRun& run, Chief chief) {
+  if (run.end == End::kOpen && chief == Chief::kAlive) return Paint::kGreen;
   return run.end == End::kEnded ? Paint::kPlain : Paint::kRed;
 }
 
@@ -57,11 +58,11 @@ std::optional<int64_t> lost_steps(const PastRun& run, const PastRun* next) {
   return *run.last_step - *next->from_step;
 }
 
-Json to_json(const PastRun& run, const PastRun* next, bool is_alive) {
+Json to_json(const PastRun& run, const PastRun* next, Chief chief) {
   return {{"run", run.number},
           {"began", run.began},
           {"until", run.until},
-          {"end", end_of(run, is_alive)},
+          {"end", end_of(run, chief)},
           {"why", run.why},
           {"host", run.host},
           {"from_step", json_or_null(run.from_step)},
@@ -106,7 +107,7 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
     throw NotFoundError(fmt::format("{} has no journal ({}): no chief has trained there, or keep_journal is false",
                                     options.directory, journal_path(options.directory)));
   }
-  const bool is_alive = chief_of(files, options.directory, now).state == ChiefRecord::State::kAlive;
+  const Chief chief = chief_of(files, options.directory, now).state;
   const std::vector<PastRun>& runs = journal.history.runs();
   const size_t first = runs.size() - std::min(runs.size(), options.last);
   Report report{.json = json_of("runs")};
@@ -121,13 +122,13 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
                {"end"}});
   for (size_t i = first; i < runs.size(); ++i) {
     const PastRun* next = i + 1 < runs.size() ? &runs[i + 1] : nullptr;
-    const bool is_newest_alive = next == nullptr && is_alive;
+    const Chief chief_of_run = next == nullptr ? chief : Chief::kNone;
     const auto lost = lost_steps(runs[i], next);
-    const double until = is_newest_alive ? std::max(now, runs[i].until) : runs[i].until;
+    const double until = chief_of_run == Chief::kAlive ? std::max(now, runs[i].until) : runs[i].until;
     table.add({std::to_string(runs[i].number), utc_text(runs[i].began), duration_text(Seconds{until - runs[i].began}),
                steps_text(runs[i]), std::to_string(runs[i].saves), lost ? std::to_string(*lost) : "",
-               Cell(end_text(runs[i], is_newest_alive), paint_of(runs[i], is_newest_alive))});
-    listed.push_back(to_json(runs[i], next, is_newest_alive));
+               Cell(end_text(runs[i], chief_of_run), paint_of(runs[i], chief_of_run))});
+    listed.push_back(to_json(runs[i], next, chief_of_run));
   }
   report.text = table.text(terminal);
   const int64_t all = journal.history.sums().runs;
@@ -135,19 +136,19 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
     report.text += fmt::format("{} earlier run{} not listed\n", unlisted, unlisted == 1 ? " is" : "s are");
   }
   add_rollbacks(report, journal.history.rollbacks().all());
-  if (const auto failing = failing_saves(journal, std::nullopt, is_alive, now)) {
+  if (const auto failing = failing_saves(journal, std::nullopt, chief, now)) {
     report.text += painted(wrapped(shown(*failing, 1000), 0, terminal.columns), Paint::kRed, terminal) + "\n";
   }
   const TimeBreakdown& time = journal.history.breakdown();
-  const Seconds lost = is_alive ? Seconds{0} : std::min(time.training, journal.history.unsaved().time());
+  const Seconds lost = may_train(chief) ? Seconds{0} : std::min(time.training, journal.history.unsaved().time());
   report.text += fmt::format("{}; {} interruption{}{}\n", describe(time, all, lost),
                              journal.history.sums().interruptions, journal.history.sums().interruptions == 1 ? "" : "s",
-                             is_alive ? unsaved_text(journal, is_alive) : "");
+                             may_train(chief) ? unsaved_text(journal, chief) : "");
   report.json["all_runs"] = all;
   report.json["interruptions"] = journal.history.sums().interruptions;
   report.json["seconds"] = to_json(journal.history.breakdown());
-  report.json["goodput_percent"] = goodput_of(journal, is_alive);
-  report.json["unsaved_seconds"] = journal.history.unsaved().time().count();
+  report.json["goodput_percent"] = goodput_of(journal, chief);
+  report.json["unsaved_seconds"] = journal.history.at_stake().time().count();
   report.json["failing_saves"] = failing_saves_json(journal);
   return report;
 }

@@ -97,6 +97,17 @@ TEST_F(RunListingTest, TheNewestMayBeRunning) {
   EXPECT_EQ(list(now).json["runs"][0]["end"], "running");
 }
 
+TEST_F(RunListingTest, OfASilentChiefNobodyKnowsWhetherItWasKilled) {
+  const double now = Clock::real().wall_time();
+  train(now - 400, now - 300, 0, 10);
+  own(process_elsewhere(), now);
+  const Report report = list(now + 1000);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("silent\n"), HasSubstr("1 min 38 s of training in no checkpoint yet"),
+                                 Not(HasSubstr("% in no checkpoint"))));
+  EXPECT_EQ(report.json["runs"][0]["end"], "silent");
+  EXPECT_GT(report.json["goodput_percent"], 95);
+}
+
 TEST_F(RunListingTest, AnOpenRunWithoutAChiefWasKilledOrDied) {
   train(1000, 1030, 0, 10);
   EXPECT_EQ(list(2000).json["runs"][0]["end"], "killed");

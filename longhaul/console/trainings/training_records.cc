@@ -23,9 +23,7 @@ ChiefRecord::State state_of_owner(const OwnerRecord& owner, double heartbeat_at,
 }
 
 bool is_held(const ProcessIdentity& process) {
-  if (state_of(process) != ProcessState::kRunning) return false;
-  const std::optional<ProcessStat> stat = process_stat(process.pid);
-  return stat && is_held(*stat);
+  return state_of(process) == ProcessState::kRunning && longhaul::is_held(process.pid);
 }
 
 // What the next run would find out about one without an end.

@@ -113,7 +113,9 @@ class Examination {
   // The newest moment by the chief's clock.
   double chief_now() const {
     const bool is_here = status_.chief.owner && state_of(status_.chief.owner->process) == ProcessState::kRunning;
-    return is_here ? now_ : status_.chief.owner ? status_.chief.owner->heartbeat : now_;
+    if (is_here || !status_.chief.owner) return now_;
+    const double silence = status_.chief.state == ChiefState::kSilent ? now_ - status_.chief.heartbeat_at : 0;
+    return status_.chief.owner->heartbeat + silence;
   }
 
   void look_at_checkpoints() {
@@ -228,7 +230,7 @@ class Examination {
   }
 
   void judge_saves() {
-    status_.failing_saves = failing_saves(status_.journal, status_.checkpoint, is_alive(), chief_now());
+    status_.failing_saves = failing_saves(status_.journal, status_.checkpoint, status_.chief.state, chief_now());
     if (status_.failing_saves) complain(*status_.failing_saves);
   }
 
@@ -261,6 +263,10 @@ class Examination {
     if (is_alive()) {
       return "make room elsewhere on the disk; each save deletes old checkpoints if that is enough, and "
              "`longhaul prune` is refused while it trains";
+    }
+    if (status_.chief.state == ChiefState::kSilent) {
+      return "make room elsewhere on the disk; do not prune this directory, unless the chief is dead: one that still "
+             "trains loses the directory to `longhaul prune`, and with it what it has not saved";
     }
     if (whole_checkpoints_ < 2) return "make room elsewhere on the disk";
     return fmt::format(
@@ -311,10 +317,10 @@ std::string checkpoint_text(const TrainingStatus& status, double now) {
 std::string goodput_text(const TrainingStatus& status) {
   const RunHistory& history = status.journal.history;
   if (!status.journal.is_there || history.breakdown().total() < Seconds{5}) return "";
-  return fmt::format("{:.1f} % of {} in {} run{}, {} interruption{}{}", goodput_of(status.journal, is_alive(status)),
+  return fmt::format("{:.1f} % of {} in {} run{}, {} interruption{}{}", goodput_of(status.journal, status.chief.state),
                      duration_text(history.breakdown().total()), history.sums().runs,
                      history.sums().runs == 1 ? "" : "s", history.sums().interruptions,
-                     history.sums().interruptions == 1 ? "" : "s", unsaved_text(status.journal, is_alive(status)));
+                     history.sums().interruptions == 1 ? "" : "s", unsaved_text(status.journal, status.chief.state));
 }
 
 std::string disk_text(const TrainingStatus& status) {
@@ -372,8 +378,8 @@ Json to_json(const TrainingStatus& status) {
   const RunHistory& history = status.journal.history;
   json["runs"] = history.sums().runs;
   json["interruptions"] = history.sums().interruptions;
-  json["goodput_percent"] = status.journal.is_there ? Json(goodput_of(status.journal, is_alive(status))) : Json();
-  json["unsaved_seconds"] = status.journal.is_there ? Json(history.unsaved().time().count()) : Json();
+  json["goodput_percent"] = status.journal.is_there ? Json(goodput_of(status.journal, status.chief.state)) : Json();
+  json["unsaved_seconds"] = status.journal.is_there ? Json(history.at_stake().time().count()) : Json();
   json["failing_saves"] = failing_saves_json(status.journal);
   json["free_bytes"] = status.free_bytes;
   json["notes"] = status.notes;

@@ -166,6 +166,49 @@ TEST_F(TrainingStatusTest, OfARunThatIsOverTheStepsInNoCheckpointAreLost) {
                                 "was in no checkpoint"));
 }
 
+// A full disk keeps the heartbeat of a chief elsewhere away, which still has all that it has made.
+TEST_F(TrainingStatusTest, WhatASilentChiefHasNotSavedIsNotTakenForLost) {
+  write_step(400);
+  train(now_ - 800, now_ - 100, 400, 10);
+  tell(Kind::kSaveFailed, now_ - 99, 7390, text_of_failed_save(3, "No space left"));
+  own(process_elsewhere(), now_ - 95);
+  set_modified(owner_path(directory_.path()), now_ - 95);
+  ASSERT_EQ(status().state, "silent");
+  EXPECT_THAT(
+      status().problems,
+      Contains(AllOf(HasSubstr("3 saves in a row have failed: No space left ("),
+                     HasSubstr("steps 401 to 7400 (11 min 39 s"), HasSubstr("if the process still runs, do not end it"),
+                     Not(HasSubstr("future")), Not(HasSubstr("before you start it again")))));
+  EXPECT_THAT(text(), HasSubstr("11 min 39 s of training in no checkpoint yet"));
+  EXPECT_GT(show_status(files_, {directory_.path()}, now_, {}).json["directories"][0]["goodput_percent"], 99);
+}
+
+TEST_F(TrainingStatusTest, SaysWhichStepsAreInNoCheckpointAlsoAfterARollback) {
+  train(now_ - 500, now_ - 300, 400, 10);
+  tell(Kind::kSaved, now_ - 299, 2400, "model.ckpt-2400");
+  tell(Kind::kMark, now_ - 250, 2500);
+  tell(Kind::kDiverged, now_ - 249, 2501);
+  tell(Kind::kRestored, now_ - 248, 400, "model.ckpt-400");
+  write_step(2400);
+  set_modified(path("model.ckpt-2400.index"), now_ - 299);
+  tell(Kind::kTraining, now_ - 247, 400);
+  tell(Kind::kMark, now_ - 47, 2450);
+  tell(Kind::kSaveFailed, now_ - 47, 2450, text_of_failed_save(1, "No space left"));
+  own(this_process(), now_);
+  EXPECT_THAT(status().problems,
+              Contains(HasSubstr("steps 401 to 2450 (3 min 20 s of training) are in no checkpoint")));
+}
+
+TEST_F(TrainingStatusTest, AFinalValidationAfterTheLastSaveIsNoLostTraining) {
+  train(now_ - 2000, now_ - 1500, 400, 10);
+  tell(Kind::kSaved, now_ - 1500, 5400, "model.ckpt-5400");
+  for (double time = now_ - 1495; time < now_ - 300; time += 5) tell(Kind::kMark, time, 5400);
+  tell(Kind::kStopRequested, now_ - 299, 5400);
+  tell(Kind::kEnded, now_ - 298);
+  EXPECT_THAT(text(), Not(HasSubstr("in no checkpoint")));
+  EXPECT_EQ(show_status(files_, {directory_.path()}, now_, {}).json["directories"][0]["unsaved_seconds"], 0);
+}
+
 TEST_F(TrainingStatusTest, SaysWhatOfTheGoodputIsInNoCheckpointYet) {
   write_step(400);
   train(now_ - 100, now_ - 50, 400, 10);
@@ -225,6 +268,29 @@ TEST_F(CheckpointRhythmTest, AJournalThatWasReplacedStillKnowsTheInterval) {
   EXPECT_TRUE(misses_one());
   set_modified(path("model.ckpt-4.index"), now_ - 100);
   EXPECT_FALSE(misses_one()) << "the journal could not be written, but a checkpoint was";
+}
+
+TEST_F(CheckpointRhythmTest, TheSaveAtTheBeginningIsNoInterval) {
+  save_at_intervals({1}, 4 * 3600 + 60);
+  EXPECT_FALSE(misses_one()) << "the next one may come after many hours";
+  journal_ = format_run_history(parse_run_journal(journal_).history);
+  tell(Kind::kMark, now_ - 2, 9);
+  write_step(1);
+  set_modified(path("model.ckpt-1.index"), now_ - 4 * 3600 - 60);
+  EXPECT_FALSE(misses_one()) << "nor if the file was replaced since";
+  journal_ = "longhaul run journal 1\n";
+  save_at_intervals({1, 4 * 3600}, 11 * 3600);
+  EXPECT_FALSE(misses_one());
+  journal_ = "longhaul run journal 1\n";
+  save_at_intervals({1, 4 * 3600}, 13 * 3600);
+  EXPECT_THAT(status().problems, Contains(AllOf(HasSubstr("is 13 h"), HasSubstr("used to come every 4 h"))));
+}
+
+TEST_F(CheckpointRhythmTest, AFileServerWhoseClockIsAheadHidesNothing) {
+  save_at_intervals({300, 300, 300, 300}, 8000);
+  write_step(4);
+  set_modified(path("model.ckpt-4.index"), now_ + 3600);
+  EXPECT_TRUE(misses_one()) << "the journal knows when that was saved";
 }
 
 TEST_F(CheckpointRhythmTest, ARunThatHasJustBegunOwesNone) {
@@ -312,6 +378,9 @@ TEST_F(TrainingStatusTest, AdvisesOfAFullDiskWhatIsNotRefused) {
   EXPECT_THAT(problem(), HasSubstr("`longhaul prune " + directory_.path() + " --keep=1` shows which"));
   own(this_process(), now_);
   EXPECT_THAT(problem(), HasSubstr("`longhaul prune` is refused while it trains"));
+  own(process_elsewhere(), now_ - 95);
+  set_modified(owner_path(directory_.path()), now_ - 95);
+  EXPECT_THAT(problem(), HasSubstr("do not prune this directory, unless the chief is dead"));
 }
 
 TEST_F(TrainingStatusTest, NamesCheckpointsThatRunsDieOf) {

@@ -10,12 +10,18 @@
 
 namespace longhaul::console {
 
-// What a training has made and not saved, and why. `now` is by the clock of its chief.
+// What a training has made and not saved, and why. `now` is by the clock of its chief, `chief` its state. One that is
+// silent may still train, with the only copy of what it has made: a full disk keeps its heartbeat away, too.
+
+inline bool may_train(ChiefRecord::State chief) {
+  return chief == ChiefRecord::State::kAlive || chief == ChiefRecord::State::kSilent;
+}
 
 // That its last saves have failed, and what to do: "7 saves in a row have failed: ...", as the status page says it.
 // `checkpoint`: that a restart takes. nullopt: the last one worked, or none was tried.
 std::optional<std::string> failing_saves(const JournalRecord& journal,
-                                         const std::optional<ListedCheckpoint>& checkpoint, bool is_alive, double now);
+                                         const std::optional<ListedCheckpoint>& checkpoint, ChiefRecord::State chief,
+                                         double now);
 Json failing_saves_json(const JournalRecord& journal);  // null: none
 
 // That checkpoints do not come any more as they used to, of a training that makes steps. For a journal that does not
@@ -24,8 +30,8 @@ std::optional<std::string> missing_checkpoint(const JournalRecord& journal,
                                               const std::optional<ListedCheckpoint>& checkpoint, double now);
 
 // In percent. What a run under way has not saved yet counts until it is lost; of one that has ended it is lost.
-double goodput_of(const JournalRecord& journal, bool is_alive);
+double goodput_of(const JournalRecord& journal, ChiefRecord::State chief);
 // "; 12 min of training in no checkpoint yet"; empty if that is less than a second.
-std::string unsaved_text(const JournalRecord& journal, bool is_alive);
+std::string unsaved_text(const JournalRecord& journal, ChiefRecord::State chief);
 
 }  // namespace longhaul::console

@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 #include "longhaul/base/above_stdio.h"
 
 namespace longhaul {
 
+namespace {
+
 // The name of the program, in brackets, may hold anything; the 3rd field behind it is the state, the 22nd the start
 // time.
-std::optional<ProcessStat> process_stat(int64_t pid) {
+std::optional<ProcessStat> stat_in(const std::string& path) {
   const AboveStdio above;
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::ifstream file(path);
   std::string line;
   std::getline(file, line);
   const size_t bracket = line.rfind(')');
@@ -28,8 +32,24 @@ std::optional<ProcessStat> process_stat(int64_t pid) {
   return fields ? std::optional(stat) : std::nullopt;
 }
 
-bool is_held(const ProcessStat& stat) {
-  return stat.state == 'T' || stat.state == 't';
+}  // namespace
+
+std::optional<ProcessStat> process_stat(int64_t pid) {
+  return stat_in(fmt::format("/proc/{}/stat", pid));
+}
+
+bool is_held(int64_t pid, const std::string& proc) {
+  const AboveStdio above;
+  std::error_code error;
+  std::filesystem::directory_iterator threads(fmt::format("{}/{}/task", proc, pid), error);
+  bool has_any = false;
+  for (; !error && threads != std::filesystem::directory_iterator(); threads.increment(error)) {
+    const std::optional<ProcessStat> stat = stat_in((threads->path() / "stat").string());
+    if (!stat) continue;  // it has ended meanwhile
+    if (stat->state != 'T' && stat->state != 't') return false;
+    has_any = true;
+  }
+  return has_any && !error;
 }
 
 }  // namespace longhaul

@@ -114,7 +114,7 @@ void PastRuns::apply(const RunEvent& event, int64_t number) {
 }
 
 std::string text_of_failed_save(int64_t in_a_row, const std::string& error) {
-  return std::to_string(in_a_row) + " " + error;
+  return std::to_string(in_a_row) + " " + with_both_ends(error);
 }
 
 int64_t failed_in_a_row(const RunEvent& event) {

@@ -68,8 +68,8 @@ class PastRuns {
   std::vector<PastRun> runs_;
 };
 
-// The text of a kSaveFailed: how many saves have failed in a row, and the error of the last. 0: saves work again,
-// though no checkpoint was written, because it was there.
+// The text of a kSaveFailed: how many saves have failed in a row, and the error of the last, in kMostError bytes. 0:
+// saves work again, though no checkpoint was written, because it was there.
 std::string text_of_failed_save(int64_t in_a_row, const std::string& error);
 int64_t failed_in_a_row(const RunEvent& event);  // 1 if its text does not say
 

@@ -46,6 +46,10 @@ void RunHistory::apply(const RunEvent& event) {
   past_.apply(event, sums_.runs);
   apply_to_rollbacks(event);
   move_to(event.step);
+  if (knows_the_step(event)) {  // time without steps, as that of a validation, is in no need of a checkpoint
+    unsaved_.at(*sums_.highest_step);
+    at_stake_.at(*sums_.step);
+  }
   switch (event.kind) {
     case RunEvent::Kind::kBegan:
     case RunEvent::Kind::kMark:
@@ -134,12 +138,12 @@ void RunHistory::count(const RunEvent& event, Seconds passed, Seconds trained) {
     counts_steps_ = event.step.has_value();
     return;
   }
+  if (!trains() || !counts_steps_) return;
   // Its step is that of a moment ago. Later ones are marked, if there are any.
   if (event.kind == RunEvent::Kind::kSaveFailed && event.step && event.step >= sums_.step) {
     uncounted_ = {};
     return;
   }
-  if (!trains() || !counts_steps_) return;
   std::optional<int64_t> known = sums_.step;
   // Steps after a stop are marked, too. When a process died nobody knows: its event has the time of the one before.
   const bool is_silent = begins_again(event.kind) || sums_.phase == Phase::kStopping;
@@ -161,6 +165,7 @@ void RunHistory::account_training(const RunEvent& event, Seconds passed) {
   sums_.breakdown.redone += redone;
   sums_.breakdown.training += passed - stalled - redone;
   unsaved_.trained(passed - stalled - redone);
+  at_stake_.made(passed - stalled);
 }
 
 // A program may make steps after a stop. If it has made none since the event before, all waits for a save.
@@ -218,9 +223,14 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
   is_interrupted_ = counts_steps_ = false;
   found_model_ = event.kind == RunEvent::Kind::kFound;
   if (event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised) redo_uncounted();
-  if (event.kind == RunEvent::Kind::kRestored) unsaved_.has_saved(event.step, sums_.highest_step);
-  if (event.kind == RunEvent::Kind::kInitialised)
+  if (event.kind == RunEvent::Kind::kRestored) {
+    unsaved_.has_saved(event.step, sums_.highest_step);
+    at_stake_ = TimeAtStake(Seconds{0}, event.step);
+  }
+  if (event.kind == RunEvent::Kind::kInitialised) {
     unsaved_ = UnsavedTime(sums_.breakdown.training, event.step.value_or(0));
+    at_stake_ = TimeAtStake(Seconds{0}, event.step.value_or(0));
+  }
   sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
   sums_.restored_step = sums_.step = event.step;
   sums_.short_runs.recovered(event.time, event.step);
@@ -229,6 +239,7 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
 void RunHistory::save(const RunEvent& event) {
   sums_.short_runs.saved(event.step);
   unsaved_.saved(event.step, sums_.highest_step);
+  at_stake_.saved(event.step, sums_.step);
   const Seconds before = sums_.save_cost.value_or(event.cost);
   sums_.save_cost = before + kWeightOfNewest * (event.cost - before);
   const bool is_the_restored = event.step && event.step == sums_.restored_step && event.text == sums_.restored;

@@ -102,6 +102,7 @@ class RunHistory {
   void remember_uncounted(const Uncounted& uncounted);  // replaces it
 
   void remember_unsaved(UnsavedTime unsaved) { unsaved_ = unsaved; }
+  void remember_at_stake(TimeAtStake at_stake) { at_stake_ = at_stake; }
 
   void remember_rollbacks(Rollbacks rollbacks) { rollbacks_ = std::move(rollbacks); }
 
@@ -117,8 +118,10 @@ class RunHistory {
   bool found_model() const { return found_model_; }
   // Is redone if the next session restores or initialises the model.
   const Uncounted& uncounted() const { return uncounted_; }
-  // The part of the account's training that a kill would lose now.
+  // The part of the account's training that is in no checkpoint, with what was lost and is not made again.
   const UnsavedTime& unsaved() const { return unsaved_; }
+  // What a kill would lose now; of a run that was killed, what it has lost.
+  const TimeAtStake& at_stake() const { return at_stake_; }
 
   // The number of runs that were restored from this checkpoint and died before they had saved a new one: by an error of
   // the program after the restore, or by the process's own fatal signal. A kill from outside does not count, and a run
@@ -129,7 +132,7 @@ class RunHistory {
   // What its text has. The rest follows from the events of the last session.
   bool operator==(const RunHistory& other) const {
     return sums_ == other.sums_ && uncounted_ == other.uncounted_ && past_ == other.past_ &&
-           rollbacks_ == other.rollbacks_ && unsaved_ == other.unsaved_;
+           rollbacks_ == other.rollbacks_ && unsaved_ == other.unsaved_ && at_stake_ == other.at_stake_;
   }
 
  private:
@@ -155,6 +158,7 @@ class RunHistory {
   Rollbacks rollbacks_;
   Uncounted uncounted_;
   UnsavedTime unsaved_;
+  TimeAtStake at_stake_;
   bool counts_steps_ = false;    // the session's events have told a step
   bool is_interrupted_ = false;  // no steps since then
   bool found_model_ = false;

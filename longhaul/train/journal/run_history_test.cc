@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "longhaul/train/journal/run_journal_format.h"
+
 namespace longhaul {
 namespace {
 
@@ -158,6 +160,59 @@ TEST_F(RunHistoryTest, KnowsHowMuchTrainingAKillWouldLose) {
   at(1311, Kind::kBegan);
   at(1311, Kind::kInitialised, 0);
   EXPECT_EQ(history.unsaved(), UnsavedTime(breakdown().training, 0)) << "it begins anew, without a checkpoint";
+}
+
+TEST_F(RunHistoryTest, TimeWithoutStepsAfterASaveIsInNoNeedOfACheckpoint) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  saved_at(1100, 100, Seconds{0});
+  at(1500, Kind::kMark, 100);  // a validation
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{0}, 100));
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{0}, 100));
+  at(1510, Kind::kMark, 110);
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{10}, 100));
+  saved_at(1510, 110, Seconds{0});
+  at(2300, Kind::kStopRequested, 110);
+  at(2301, Kind::kEnded);
+  EXPECT_EQ(history.unsaved(), UnsavedTime(Seconds{0}, 110));
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{0}, 110));
+}
+
+TEST_F(RunHistoryTest, WhatIsLostAlreadyIsNotAtStake) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  saved_at(1080, 80, Seconds{0});
+  at(1150, Kind::kMark, 150);
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{70}, 80));
+  at(1160, Kind::kBegan);  // it was killed
+  at(1160, Kind::kRestored, 80, "ckpt");
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{0}, 80));
+  at(1160, Kind::kTraining, 80);
+  at(1180, Kind::kMark, 100);
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{20}, 80)) << "what is made again would be lost again";
+  saved_at(1180, 90, Seconds{0});
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{10}, 90)) << "steps were made while it was written";
+  EXPECT_EQ(parse_run_journal(format_run_history(history)).history, history);
+  at(1190, Kind::kDiverged, 110);
+  at(1190, Kind::kRestored, 80, "ckpt");
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{0}, 80)) << "it went back";
+  at(1195, Kind::kBegan);
+  at(1196, Kind::kInitialised, 0);
+  EXPECT_EQ(history.at_stake(), TimeAtStake(Seconds{0}, 0)) << "it begins anew";
+}
+
+TEST_F(RunHistoryTest, AFailedSaveAfterTheStepsWereLostCountsThemNot) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1100, Kind::kMark, 100);
+  at(1103, Kind::kInterrupted);
+  const Uncounted lost{.time = Seconds{3}, .training = Seconds{3}, .after = 100};
+  EXPECT_EQ(history.uncounted(), lost);
+  at(1104, Kind::kSaveFailed, 101, "1 No space left");
+  EXPECT_EQ(history.uncounted(), lost);
 }
 
 TEST_F(RunHistoryTest, LostTimeWhoseStepsNobodyCountedIsRedone) {

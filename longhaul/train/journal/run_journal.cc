@@ -361,7 +361,10 @@ bool RunJournal::write_next() {
     MutexLock lock(mutex_);
     work = turns_.next();
     if (!work) return false;
-    if (work->begins || file_.is_to_be_replaced()) sums = format_run_history(history_);
+    if (work->begins || file_.is_to_be_replaced()) {
+      sums = format_run_history(history_);
+      kept_line_.clear();  // they have it
+    }
   }
   sums.empty() ? file_.append(work->lines, work->to_disk) : file_.replace(sums);
   return true;

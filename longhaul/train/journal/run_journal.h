@@ -82,7 +82,7 @@ class RunJournal {
   void diverged(const Rollback& rollback, bool ends = false);
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
   // A save has failed, and training continues; so many in a row. Writes nothing, and throws nothing: the newest is
-  // written together with the next event of another kind, which is a mark within kJournalMarkSecs while steps are made.
+  // written together with the next event of another kind, which is a mark within kJournalMarkSecs while the run trains.
   void save_failed(int64_t in_a_row, std::optional<int64_t> step, const std::string& error);
   void saves_work_again();  // without saved(), because the checkpoint was there
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts

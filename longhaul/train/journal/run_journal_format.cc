@@ -237,10 +237,15 @@ void apply_failed_saves(Words& words, RunHistory& history) {
   history.remember_failed_saves(run, std::move(saves));
 }
 
-UnsavedTime parse_unsaved(Words& words) {
+void apply_unsaved(Words& words, RunHistory& history) {
   words.word();
   const Seconds time = words.seconds();
-  return UnsavedTime(time, words.step());
+  const std::optional<int64_t> step = words.step();
+  const bool has_more = !words.next().empty();
+  const Seconds at_stake = has_more ? words.seconds() : Seconds{0};
+  const std::optional<int64_t> since = has_more ? words.step() : step;
+  history.remember_unsaved(UnsavedTime(time, step));
+  history.remember_at_stake(TimeAtStake(at_stake, since));
 }
 
 void apply_rollbacks(Words& words, RunHistory& history) {
@@ -302,7 +307,7 @@ void apply_line(std::string_view line, ParsedJournal& parsed) {
   } else if (words.next() == kFailedSaves) {
     apply_failed_saves(words, history);
   } else if (words.next() == kUnsaved) {
-    history.remember_unsaved(parse_unsaved(words));
+    apply_unsaved(words, history);
   } else if (words.next() == kRollback || words.next() == kUndone || words.next() == kUnfit ||
              words.next() == kUnderWay) {
     apply_rollbacks(words, history);
@@ -329,8 +334,11 @@ std::string format_run_history(const RunHistory& history) {
     text += checked(fmt::format("{} {} {} {}", kUncounted, uncounted.time.count(), uncounted.training.count(),
                                 step_text(uncounted.after)));
   }
-  if (const UnsavedTime& unsaved = history.unsaved(); unsaved != UnsavedTime{}) {
-    text += checked(fmt::format("{} {} {}", kUnsaved, unsaved.time().count(), step_text(unsaved.saved_step())));
+  const UnsavedTime& unsaved = history.unsaved();
+  const TimeAtStake& at_stake = history.at_stake();
+  if (unsaved != UnsavedTime{} || at_stake != TimeAtStake{}) {
+    text += checked(fmt::format("{} {} {} {} {}", kUnsaved, unsaved.time().count(), step_text(unsaved.saved_step()),
+                                at_stake.time().count(), step_text(at_stake.saved_step())));
   }
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));

@@ -1,4 +1,5 @@
 // A logdir on a file system that hangs.
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -24,7 +25,9 @@ class HangingFiles : public testing::FaultyFileSystem {
     MutexLock lock(mutex_);
     while (!is_met_) changed_.wait_for(mutex_, Seconds{1});
   }
+  void heal_at_next_creation() { heals_ = true; }
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    if (heals_.exchange(false)) heal();
     return std::make_unique<File>(*this, FaultyFileSystem::create(path, if_exists));
   }
 
@@ -49,10 +52,38 @@ class HangingFiles : public testing::FaultyFileSystem {
     while (hangs_) changed_.wait_for(mutex_, Seconds{1});
   }
 
+  std::atomic<bool> heals_{false};
   Mutex mutex_;
   CondVar changed_;
   bool hangs_ GUARDED_BY(mutex_) = false, is_met_ GUARDED_BY(mutex_) = false;
 };
+
+TEST(RunJournalHang, AFailedSaveOfWhichTheReplacedFileKnowsCountsOnce) {
+  const testing::TemporaryDirectory directory;
+  HangingFiles hanging;
+  testing::FakeClock clock;
+  RunJournal journal(directory.path(), {.files = &hanging, .clock = &clock});
+  journal.begin();
+  journal.training(1);
+  hanging.hang(true);
+  std::thread marking([&] { journal.mark(7); });
+  hanging.wait_until_somebody_hangs();
+  std::thread waiting([&] { journal.mark(8); });
+  while (journal.history().sums().step != 8) std::this_thread::yield();
+  journal.save_failed(1, 8, "No space left");
+  hanging.fail_writes_after(0);  // the line of the first mark, and not the sums that follow from it
+  hanging.heal_at_next_creation();
+  hanging.hang(false);
+  marking.join();
+  waiting.join();
+  clock.advance(Seconds{5});
+  journal.mark(9);
+  const std::string text = read_file(FileSystem::real(), journal_path(directory.path()));
+  const FailedSaves& saves = parse_run_journal(text).history.runs().back().failed_saves;
+  EXPECT_EQ(saves.in_all, 1);
+  EXPECT_EQ(saves.in_a_row, 1);
+  EXPECT_EQ(saves, journal.history().runs().back().failed_saves);
+}
 
 TEST(RunJournalHang, HoldsUpNobodyForLongButWhoWrites) {
   const testing::TemporaryDirectory directory;

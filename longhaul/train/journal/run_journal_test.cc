@@ -129,6 +129,16 @@ TEST_F(RunJournalTest, OnAFullDiskFailedSavesAreWrittenOnceThereIsRoom) {
   EXPECT_EQ(on_disk().runs().back().failed_saves.error, "No space left");
 }
 
+TEST_F(RunJournalTest, OfAFailedSaveWithALongErrorTheFileHasTheCause) {
+  const auto journal = begin();
+  journal->training(1);
+  journal->save_failed(1, 7, "/begin/" + std::string(5000, 'x') + ": No space left");
+  journal->mark(8);
+  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::StartsWith("/begin/xxx"));
+  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::EndsWith("xxx: No space left"));
+  EXPECT_EQ(on_disk(), parse_run_journal(format_run_history(on_disk())).history);
+}
+
 TEST_F(RunJournalTest, EveryTornTailIsReadUpToIt) {
   const auto journal = begin();
   journal->initialised(0);

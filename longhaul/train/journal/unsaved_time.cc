@@ -26,4 +26,23 @@ void UnsavedTime::has_saved(std::optional<int64_t> step, std::optional<int64_t> 
   saved_step_ = step;
 }
 
+void UnsavedTime::at(int64_t highest) {
+  if (saved_step_ && highest <= *saved_step_) time_ = Seconds{0};
+}
+
+void TimeAtStake::saved(std::optional<int64_t> step, std::optional<int64_t> now) {
+  if (!step || !now || *step >= *now) {
+    time_ = Seconds{0};
+  } else if (saved_step_ && *step <= *saved_step_) {
+    return;
+  } else if (saved_step_) {
+    time_ *= static_cast<double>(*now - *step) / static_cast<double>(*now - *saved_step_);
+  }
+  saved_step_ = step;
+}
+
+void TimeAtStake::at(int64_t step) {
+  if (saved_step_ && step <= *saved_step_) time_ = Seconds{0};
+}
+
 }  // namespace longhaul

@@ -145,8 +145,8 @@ void add_history(MetricsText& text, const RunHistory& history) {
   for (const auto& [name, time] : parts_of(history.breakdown())) text.sample(time.count(), {{"spent", name}});
   text.family("longhaul_goodput_ratio", "gauge", "The share of all the time that went to steps which were kept.")
       .sample(history.breakdown().goodput() / 100);
-  text.family("longhaul_unsaved_seconds", "gauge", "Training whose steps are in no checkpoint: what a kill would lose.")
-      .sample(history.unsaved().time().count());
+  text.family("longhaul_unsaved_seconds", "gauge", "The time of the steps that a kill would lose.")
+      .sample(history.at_stake().time().count());
 }
 
 json saves_as_json(const SaveStatus& saves) {
@@ -177,7 +177,7 @@ json history_as_json(const RunHistory& history) {
           {"rollbacks", std::move(rollbacks)},
           {"interruptions", history.sums().interruptions},
           {"goodput", history.breakdown().goodput()},
-          {"unsaved", history.unsaved().time().count()},
+          {"unsaved", history.at_stake().time().count()},
           {"time", std::move(time)},
           {"past", std::move(runs)}};
 }

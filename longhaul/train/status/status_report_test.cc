@@ -35,7 +35,8 @@ RunHistory history() {
                       .loss = std::numeric_limits<double>::quiet_NaN(),
                       .checkpoint = "model.ckpt-800"});
   made.remember_rollbacks(std::move(rollbacks));
-  made.remember_unsaved(UnsavedTime(Seconds{12}, 1100));
+  made.remember_unsaved(UnsavedTime(Seconds{5000}, 1100));
+  made.remember_at_stake(TimeAtStake(Seconds{12}, 1100));
   made.remember_run({.number = 4, .began = 100, .until = 200, .host = "node7", .why = "<script>"});
   return made;
 }
