@@ -43,7 +43,7 @@ bool is_held(int64_t pid, const std::string& proc) {
   std::error_code error;
   std::filesystem::directory_iterator threads(fmt::format("{}/{}/task", proc, pid), error);
   bool has_any = false;
-  for (; !error && threads != std::filesystem::directory_iterator(); threads.increment(error)) {
+  for (; !error && threads != end(threads); threads.increment(error)) {
     const std::optional<ProcessStat> stat = stat_in((threads->path() / "stat").string());
     if (!stat) continue;  // it has ended meanwhile
     if (stat->state != 'T' && stat->state != 't') return false;

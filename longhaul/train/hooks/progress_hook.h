@@ -16,8 +16,8 @@ namespace longhaul {
 // Shows the progress of a training (Progress): the step, the given values, the rate, the time that is left and the age
 // of the last checkpoint. Other runs than those after which a line is due fetch the global step alone.
 //
-//   .hooks = {std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.last_step = 8000}),
-//             std::make_shared<ProgressHook>(ProgressOptions{.values = {{"loss", loss}}})}
+//   SessionRunHooks hooks{std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.last_step = 8000}),
+//                         std::make_shared<ProgressHook>(ProgressOptions{.values = {{"loss", loss}}})};
 //
 // A monitored_training_session() tells it the last step, if a StopAtStepHook has it, and how its saves go.
 class ProgressHook : public SessionRunHook {
