@@ -291,7 +291,8 @@ TEST_F(StepFetchTest, CanBeTakenBack) {
 
 TEST_F(StepFetchTest, EachRequesterHasItsOwn) {
   StepFetching& fetching = *session_->capabilities().step_fetching;
-  int first = 0, second = 0;
+  int requesters[2] = {};  // in their order
+  const void *const first = &requesters[0], *const second = &requesters[1];
   std::vector<std::string> got;
   const auto request = [&](std::vector<Output> fetches, const void* requester, std::string name) {
     fetching.request_step_fetch({std::move(fetches),
@@ -302,22 +303,22 @@ TEST_F(StepFetchTest, EachRequesterHasItsOwn) {
                                  },
                                  requester});
   };
-  request({v_}, &first, "old");
-  request({v_, loss_}, &first, "first");
-  request({loss_}, &second, "second");
+  request({v_}, first, "old");
+  request({v_, loss_}, first, "first");
+  request({loss_}, second, "second");
   session_->run(train_other_, {{other_, Tensor::scalar(2.f)}});
   EXPECT_THAT(got, ElementsAre()) << "the loss needs x";
-  request({v_}, &second, "second");
+  request({v_}, second, "second");
   session_->run(train_other_, {{other_, Tensor::scalar(2.f)}});
   EXPECT_THAT(got, ElementsAre("second 12.0")) << "one waits, and the other is served";
   got.clear();
-  request({v_}, &second, "second");
+  request({v_}, second, "second");
   session_->run(train_, {{x_, Tensor::scalar(2.f)}});
   EXPECT_THAT(got, ElementsAre("first 14.0", "first 28.0", "second 14.0"));
   got.clear();
-  request({v_}, &first, "first");
-  request({v_}, &second, "second");
-  fetching.withdraw_step_fetch(&first);
+  request({v_}, first, "first");
+  request({v_}, second, "second");
+  fetching.withdraw_step_fetch(first);
   session_->run(train_, {{x_, Tensor::scalar(2.f)}});
   EXPECT_THAT(got, ElementsAre("second 16.0"));
 }

@@ -181,7 +181,8 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
                         const SaveOptions& options) {
   const std::string path = strip_file_scheme(save_path);
   check_arguments(path, global_step, options);
-  refuse_within_step("saves");  // before the wait for another save, which may wait for the end of this step
+  // Before the wait for another save, which may wait for the end of this step.
+  refuse_within_step("saves, or reads all variables at one moment");
   const SaveHistory::UnderWay under_way(saves_);
   MutexLock one_at_a_time(saving_);
   while (true) {

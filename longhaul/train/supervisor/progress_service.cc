@@ -61,12 +61,18 @@ void ProgressService::run_loop() {
 // The program may make steps until it joins the threads.
 void ProgressService::stop_loop() {
   if (along_ != nullptr) along_->withdraw_step_fetch(this);
+  forget_values();  // they are of an earlier step
   if (coord().reported_error() == nullptr) {
     // wait: the next line, if there are steps
     while (!coord().wait_for_join(progress_->interval())) show_if_new();
     show_if_new();
   }
   progress_.reset();
+}
+
+void ProgressService::forget_values() {
+  MutexLock lock(values_->mutex);
+  values_->newest.clear();
 }
 
 void ProgressService::show_if_new() {

@@ -40,6 +40,7 @@ class ProgressService : public LooperThread {
   std::optional<int64_t> step_now() const;
   void show(int64_t step);
   void show_if_new();
+  void forget_values();
   void give_up_on_values(int64_t step);  // that no step computes
 
   const std::shared_ptr<Session> session_;
