@@ -52,7 +52,7 @@ std::string replaced(const std::string& text, const char* what, const char* by) 
 // What lines that differ from this one only in numbers match. A line of the log has its date there.
 std::regex shape_of(std::string line) {
   const bool is_cut = line.ends_with(" ...");
-  if (is_cut) line.resize(line.size() - 3);
+  if (is_cut) line.resize(line.size() - 4);
   std::string shape = replaced(line, R"([.^$|()\[\]{}*+?\\])", R"(\$&)");
   shape = replaced(shape, R"(\\\.\\\.\\\./)", R"(\S*/)");
   shape = replaced(shape, R"([0-9]+(\\\.[0-9]+)? s\b)", "@");
@@ -90,11 +90,14 @@ class Transcript : public ::testing::Test {
     return std::make_unique<Process>(command, directory.file(name));
   }
 
-  // Until it has told how fast it is, and has saved a later step than the first.
+  // Until it has told twice how fast it is, which takes the seconds in which goodput can be measured, and has saved a
+  // later step than the first.
   static void expect_a_checkpoint(Process& training) {
     ASSERT_TRUE(training.prints("steps/s")) << training.output() << training.errors();
-    const std::regex saved("was saved: step [1-9]");
-    const auto has_saved = [&] { return std::regex_search(training.errors(), saved); };
+    const std::regex twice("steps/s[^\n]*\n[^\n]*steps/s"), saved("was saved: step [1-9]");
+    const auto has_saved = [&] {
+      return std::regex_search(training.output(), twice) && std::regex_search(training.errors(), saved);
+    };
     for (int i = 0; i < 1000 && !has_saved(); ++i) ASSERT_TRUE(training.runs_for(std::chrono::milliseconds(50)));
     ASSERT_TRUE(has_saved()) << training.errors();
   }
