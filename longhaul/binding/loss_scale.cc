@@ -68,8 +68,7 @@ void LossScale::unscale(torch::optim::Optimizer& optimizer) {
   if (find(optimizer) != nullptr) {
     throw FailedPreconditionError(
         "LossScale::unscale() was called for an optimizer whose gradients have been divided by the scale since the "
-        "last "
-        "update(): call it once for each optimizer, before step(), and update() at the end");
+        "last update(): call it once for each optimizer, before step(), and update() at the end");
   }
   unscaled(optimizer);
 }

@@ -111,8 +111,7 @@ void warn_if_bound(const ModuleTensors& tensors, const std::string& path) {
   }
   log_warning(
       "{} was loaded into a module that is bound to a graph. Weights that were restored or trained before are gone, "
-      "and "
-      "a restart would replace them again: call load_state_dict before torch_training() or the Trainer, so that a "
+      "and a restart would replace them again: call load_state_dict before torch_training() or the Trainer, so that a "
       "run's own checkpoint takes precedence",
       path);
 }

@@ -87,10 +87,9 @@ void Evaluation::tell(const Looks& module_before, const Looks& values_before, bo
     has_told_of_module_ = true;
     log_warning(
         "the function given to Trainer::validate() has written to {} of the module, such as by train() within it, "
-        "which "
-        "lets batch norm take statistics, or by averages that it copies in. Training continues with what it has left "
-        "there, and a checkpoint that is saved meanwhile has what is there at that moment. Evaluate with a copy of the "
-        "module, or with AveragedWeights, which checkpoints do not see",
+        "which lets batch norm take statistics, or by averages that it copies in. Training continues with what it has "
+        "left there, and a checkpoint that is saved meanwhile has what is there at that moment. Evaluate with a copy "
+        "of the module, or with AveragedWeights, which checkpoints do not see",
         *name);
   }
   if (!between_steps || has_told_of_values_) return;

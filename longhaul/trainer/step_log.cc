@@ -97,8 +97,7 @@ at::Tensor StepLog::take_loss() {
   if (!loss_.defined() && ++steps_without_loss_ == kStepsWithoutLoss) {
     log_info(
         "the loss of {} steps was not logged as a tensor: with trainer.log(\"loss\", loss) it is shown, NaN is named, "
-        "and "
-        "so is a module that is trained but not given to the Trainer",
+        "and so is a module that is trained but not given to the Trainer",
         kStepsWithoutLoss);
   }
   return std::exchange(loss_, at::Tensor());
@@ -138,8 +137,7 @@ void StepLog::look_at(Entry& entry) const {
   } else {
     log_warning(
         "\"{}\" of step {} is {}. Training continues. If the model is damaged, docs/guide/checkpoints.md says how to "
-        "go "
-        "back to a checkpoint before that. Only what is logged as \"loss\" can be watched in each step "
+        "go back to a checkpoint before that. Only what is logged as \"loss\" can be watched in each step "
         "(TrainerOptions::divergence): a program with several losses logs their sum under that name as well",
         entry.name, entry.step, value);
   }

@@ -63,16 +63,14 @@ void TrainingLoops::end_run() {
   if (outer_ < 0) {
     log_warning(
         "Trainer::run() has ended without a loop of the Trainer, so no step was counted and nothing that was trained "
-        "is "
-        "saved as a step: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n), in run()");
+        "is saved as a step: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n), in run()");
   }
   first_step_after_restore(/*with_weights=*/false);  // the program may want the best ones, and is told
   if (has_moved_on_) events_.moved_on();
   if (changed()) {
     log_warning(
         "the module was changed after the last step of the training, such as by other weights that were loaded into "
-        "it: "
-        "the last checkpoint has these values. Change a copy, or do it in Trainer::validate()");
+        "it: the last checkpoint has these values. Change a copy, or do it in Trainer::validate()");
   }
   loop_.cancel();
   loop_.detach();
@@ -330,9 +328,8 @@ void TrainingLoops::skipped(int64_t found, uint64_t look) {
   } else if (found > 0 && look != 0 && now.batch_look != 0 && look != now.batch_look) {
     log_warning(
         "the batches of epoch {} come in another order than before the restart, or are other ones: some examples will "
-        "be "
-        "taken twice and others not at all. The order must follow from the epoch's number, or from libtorch's default "
-        "generator when the loader begins",
+        "be taken twice and others not at all. The order must follow from the epoch's number, or from libtorch's "
+        "default generator when the loader begins",
         now.epoch);
   }
   first_step_after_restore();

@@ -150,10 +150,9 @@ std::string OverlappedCopies::turn_off(const std::string& why) {
   state_ = State::kOff;
   return fmt::format(
       "{} while a snapshot was to be copied during the next step, so training waits for the copies of snapshots from "
-      "now on, as with TorchTrainingOptions::overlap_snapshots = false. "
-      "Nothing wrong was saved. Not announced are writes through data_ptr(), by operators whose schema does not "
-      "declare them, and under a DisableRecordFunctionGuard; use libtorch's operators (copy_, clamp_), or set the "
-      "option to false",
+      "now on, as with TorchTrainingOptions::overlap_snapshots = false. Nothing wrong was saved. Not announced are "
+      "writes through data_ptr(), by operators whose schema does not declare them, and under a "
+      "DisableRecordFunctionGuard; use libtorch's operators (copy_, clamp_), or set the option to false",
       why);
 }
 

@@ -4,6 +4,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/train/reporting/logged_tensor.h"
 #include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/tenure/chief_tenure.h"
 
@@ -19,15 +20,14 @@ DivergenceHook::DivergenceHook(Fetch loss, DivergenceHookOptions options)
 
 void DivergenceHook::begin(Graph& graph) {
   step_.find(graph, "DivergenceHook");
-  const Output loss = hook_tensor(graph, loss_, "DivergenceHook");
+  const Output loss = output_of(graph, loss_, "DivergenceHook");
   args_ = step_.args();
   args_.fetches.push_back(loss);
   if (!options_.divergence.keep_in_checkpoints) return;
   if (graph.finalized()) {
     log_warning(
         "the graph is finalized, so checkpoints do not have what a DivergenceHook has seen: after each restart it "
-        "begins "
-        "anew. Make the session before Graph::finalize()");
+        "begins anew. Make the session before Graph::finalize()");
     return;
   }
   if (kept_in_ == &graph && graph.name_taken("divergence/losses")) return;

@@ -4,7 +4,6 @@
 
 #include "longhaul/events/file_writer_cache.h"
 #include "longhaul/ops/state_ops.h"
-#include "longhaul/train/reporting/logged_tensor.h"
 
 namespace longhaul {
 
@@ -20,10 +19,6 @@ void HookStep::find(const Graph& graph, const char* hook) {
 
 int64_t HookStep::now(Session& session) const {
   return session.run(tensor_).item<int64_t>();
-}
-
-Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook) {
-  return output_of(graph, fetch, hook);
 }
 
 std::shared_ptr<FileWriter> hook_writer(const std::shared_ptr<FileWriter>& given, const std::string& directory,

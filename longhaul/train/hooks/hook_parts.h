@@ -29,10 +29,6 @@ class HookStep {
   SessionRunArgs args_;
 };
 
-// Returns the tensor that a hook was given. NotFoundError: the graph has no tensor of that name. InvalidArgumentError:
-// it belongs to another graph, or is an operation, which has no value. The message names the hook.
-Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook);
-
 // Returns the writer that a hook was given, or else the shared writer for the directory; nullptr if it was given
 // neither. Errors of the file system: the directory cannot be made.
 std::shared_ptr<FileWriter> hook_writer(const std::shared_ptr<FileWriter>& given, const std::string& directory,

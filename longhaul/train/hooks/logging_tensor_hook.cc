@@ -36,7 +36,7 @@ void LoggingTensorHook::begin(Graph& graph) {
   runs_ = 0;
   args_ = {};
   for (const LoggedTensor& logged : options_.tensors)
-    args_.fetches.push_back(hook_tensor(graph, logged.tensor, "LoggingTensorHook"));
+    args_.fetches.push_back(output_of(graph, logged.tensor, "LoggingTensorHook"));
 }
 
 const SessionRunArgs* LoggingTensorHook::before_run(SessionRunContext&) {

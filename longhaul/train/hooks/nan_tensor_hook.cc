@@ -7,13 +7,14 @@
 #include "longhaul/base/log.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/reporting/logged_tensor.h"
 
 namespace longhaul {
 
 NanTensorHook::NanTensorHook(Fetch loss, NanTensorHookOptions options) : loss_(std::move(loss)), options_(options) {}
 
 void NanTensorHook::begin(Graph& graph) {
-  const Output loss = hook_tensor(graph, loss_, "NanTensorHook");
+  const Output loss = output_of(graph, loss_, "NanTensorHook");
   loss_name_ = loss.name();
   args_ = {.fetches = {loss}};
   if (const auto step = ops::get_global_step(graph)) args_.fetches.push_back(*step);

@@ -14,7 +14,7 @@ void ProgressHook::begin(Graph& graph) {
   step_.find(graph, "ProgressHook");
   with_values_ = step_.args();
   for (const LoggedTensor& value : options_.values)
-    with_values_.fetches.push_back(hook_tensor(graph, value.tensor, "ProgressHook"));
+    with_values_.fetches.push_back(output_of(graph, value.tensor, "ProgressHook"));
 }
 
 void ProgressHook::after_create_session(Session& session, const Coordinator&) {

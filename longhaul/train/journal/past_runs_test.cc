@@ -140,9 +140,9 @@ TEST_F(PastRunsTest, AFailedSaveWhoseTextSaysNoNumberIsOne) {
 
 TEST_F(PastRunsTest, OfALongErrorOfASaveBothEndsAreKept) {
   begin(1);
-  tell(Kind::kSaveFailed, 10, 20, text_of_failed_save(1, "/begin/" + std::string(900, 'x') + ": No space left"));
-  EXPECT_THAT(last().failed_saves.error, ::testing::StartsWith("/begin/xxx"));
-  EXPECT_THAT(last().failed_saves.error, ::testing::EndsWith("xxx: No space left"));
+  tell(Kind::kSaveFailed, 10, 20, text_of_failed_save(1, "/begin/" + std::string(900, 'd') + ": No space left"));
+  EXPECT_THAT(last().failed_saves.error, ::testing::StartsWith("/begin/ddd"));
+  EXPECT_THAT(last().failed_saves.error, ::testing::EndsWith("ddd: No space left"));
   EXPECT_EQ(last().failed_saves.error.size(), PastRuns::kMostError);
 }
 

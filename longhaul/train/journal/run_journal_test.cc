@@ -132,10 +132,10 @@ TEST_F(RunJournalTest, OnAFullDiskFailedSavesAreWrittenOnceThereIsRoom) {
 TEST_F(RunJournalTest, OfAFailedSaveWithALongErrorTheFileHasTheCause) {
   const auto journal = begin();
   journal->training(1);
-  journal->save_failed(1, 7, "/begin/" + std::string(5000, 'x') + ": No space left");
+  journal->save_failed(1, 7, "/begin/" + std::string(5000, 'd') + ": No space left");
   journal->mark(8);
-  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::StartsWith("/begin/xxx"));
-  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::EndsWith("xxx: No space left"));
+  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::StartsWith("/begin/ddd"));
+  EXPECT_THAT(on_disk().runs().back().failed_saves.error, ::testing::EndsWith("ddd: No space left"));
   EXPECT_EQ(on_disk(), parse_run_journal(format_run_history(on_disk())).history);
 }
 

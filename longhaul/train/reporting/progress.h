@@ -70,8 +70,8 @@ Seconds progress_interval(std::FILE* out);
 // What a Supervisor (ServiceOptions::progress) and a ProgressHook show of a training. For the time that is left, a
 // Supervisor takes the last step from StatusOptions::last_step, and a monitored session from a StopAtStepHook.
 struct ProgressOptions {
-  // Shown with their names, as of the step before the line: {{"loss", loss}}. They are computed with a step, which has
-  // the feeds that they need, and only when a line is due.
+  // Shown with their names: {{"loss", loss}}. They are computed along with a step, which has the feeds that they need,
+  // and only when a line is due; where steps are long, they are of the newest step that has done so.
   std::vector<LoggedTensor> values{};
   std::FILE* out = stdout;
 };

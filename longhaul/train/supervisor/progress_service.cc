@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_watch.h"
 #include "longhaul/train/checkpointing/shown_saves.h"
 
 namespace longhaul {
@@ -55,7 +56,7 @@ void ProgressService::run_loop() {
   }
   const auto step = step_now();
   if (step && (step != shown_step_ || progress_->is_live())) show(*step);
-  if (step && along_ != nullptr) give_up_on_values(*step);
+  if (step && along_ != nullptr) give_up_on_values(steps_made(*step));
 }
 
 // The program may make steps until it joins the threads.
@@ -80,20 +81,23 @@ void ProgressService::show_if_new() {
   if (step && step != shown_step_) show(*step);
 }
 
+int64_t ProgressService::steps_made(int64_t step) const {
+  const StepWatching* const steps = session_->capabilities().step_watching;
+  return steps != nullptr ? static_cast<int64_t>(steps->steps_ended()) : step;
+}
+
 // What no step computes would be looked for in each step.
-void ProgressService::give_up_on_values(int64_t step) {
+void ProgressService::give_up_on_values(int64_t made) {
   constexpr int64_t kManySteps = 100;
-  if (has_values())
-    asked_at_.reset();
-  else if (!asked_at_)
-    asked_at_ = step;
-  if (!asked_at_ || step - *asked_at_ < kManySteps) return;
+  if (has_values()) return asked_at_.reset();
+  if (!asked_at_) asked_at_ = made;
+  if (made - *asked_at_ < kManySteps) return;
   along_->withdraw_step_fetch(this);
   along_ = nullptr;
   log_warning(
       "the line of progress is shown without its values (ServiceOptions::progress): none of {} steps could compute "
       "them, since it fed other placeholders than they need, or took other elements and random numbers",
-      step - *asked_at_);
+      made - *asked_at_);
 }
 
 // The error of a step is the business of who made the step.

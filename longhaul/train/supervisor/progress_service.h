@@ -41,7 +41,8 @@ class ProgressService : public LooperThread {
   void show(int64_t step);
   void show_if_new();
   void forget_values();
-  void give_up_on_values(int64_t step);  // that no step computes
+  int64_t steps_made(int64_t step) const;  // by this session, if it knows; others may make steps, too
+  void give_up_on_values(int64_t made);    // that no step computes
 
   const std::shared_ptr<Session> session_;
   const Output global_step_;
@@ -53,7 +54,7 @@ class ProgressService : public LooperThread {
   const std::shared_ptr<Values> values_ = std::make_shared<Values>();
   std::optional<Progress> progress_;
   Seconds last_line_{0};
-  std::optional<int64_t> asked_at_;    // the step since which the values are asked for in vain
+  std::optional<int64_t> asked_at_;    // the number of own steps since which the values are asked for in vain
   std::optional<int64_t> shown_step_;  // nullopt: there was no line
 };
 
