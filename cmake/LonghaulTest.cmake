@@ -31,17 +31,19 @@ function(longhaul_test_program name)
   endif()
 endfunction()
 
-# longhaul_fixtures(NAME SOURCES ... [DEPENDS layer ...]): the bodies of fixtures that several programs of tests use,
-# compiled once; such a program names it in its DEPENDS. The fixtures of one program are sources of that program.
+# longhaul_fixtures(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...]): the bodies of fixtures that several
+# programs of tests use, compiled once; such a program names it in its DEPENDS. The fixtures of one program are sources
+# of that program.
 function(longhaul_fixtures name)
   if(NOT LONGHAUL_DEVELOPER)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
   add_library(longhaul_${name} STATIC ${ARG_SOURCES})
   add_library(longhaul::${name} ALIAS longhaul_${name})
-  target_link_libraries(longhaul_${name} PUBLIC ${ARG_DEPENDS} PRIVATE fmt::fmt longhaul_flags GTest::gmock)
+  target_link_libraries(longhaul_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINK}
+                        PRIVATE fmt::fmt longhaul_flags GTest::gmock)
   target_compile_options(longhaul_${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
 endfunction()
 
@@ -105,4 +107,16 @@ function(longhaul_test name)
       longhaul_test_part(${name}_${part} ${part} ${ARG_PARTS})
     endforeach()
   endif()
+endfunction()
+
+# longhaul_test_on_fake_device(NAME [EXCEPT FILTER]): ctest runs the tests of NAME once more, with test_device() a fake
+# device (longhaul/testing/fake_device/test_device_fixture.h).
+function(longhaul_test_on_fake_device name)
+  cmake_parse_arguments(ARG "" "EXCEPT" "" ${ARGN})
+  if(NOT LONGHAUL_DEVELOPER)
+    return()
+  endif()
+  set(entry ${name}_on_fake_device)
+  longhaul_test_entry(${entry} ${name} "" "-${ARG_EXCEPT}")
+  set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT LONGHAUL_TEST_DEVICE=fake)
 endfunction()

@@ -14,6 +14,7 @@ set(LONGHAUL_ARROWS_session base train)
 set(LONGHAUL_ARROWS_runtime base)
 set(LONGHAUL_ARROWS_binding base runtime)
 set(LONGHAUL_ARROWS_grpc/transport base)
+set(LONGHAUL_ARROWS_testing base)
 set(LONGHAUL_APART train/one train/two)
 TABLE
 cat >"$tree/cmake/public_headers.txt" <<'LIST'
@@ -51,6 +52,7 @@ accepts longhaul/runtime/plan_test.cc '"longhaul/torch.h"'
 accepts longhaul/binding/values.cc '<torch/nn/module.h>'
 accepts longhaul/binding/values.cc '"longhaul/runtime/plan.h"'
 accepts longhaul/torch.h '<ATen/core/Tensor.h>'
+accepts longhaul/testing/fake_device/memory.cc '<c10/core/Allocator.h>'
 accepts longhaul/longhaul.h '"longhaul/runtime/plan.h"'
 accepts longhaul/longhaul.h '"longhaul/saver.h"'
 accepts longhaul/saver.h '"longhaul/train/saving/saver.h"'
@@ -70,6 +72,7 @@ rejects longhaul/train/saving/saver_test.cc '"longhaul/runtime/plan.h"'
 rejects longhaul/train/saving/saver.cc '"longhaul/longhaul.h"'
 rejects longhaul/train/saving/saver.cc '"saver.h"'
 rejects longhaul/train/saving/saver.cc '<ATen/core/Tensor.h>'
+rejects longhaul/testing/clock.cc '<c10/core/Allocator.h>'
 rejects longhaul/train/saving/saver_test.cc '<torch/torch.h>'
 rejects longhaul/train/saving/saver.h '<c10/util/intrusive_ptr.h>'
 rejects longhaul/longhaul.h '<ATen/core/Tensor.h>'

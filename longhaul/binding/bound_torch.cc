@@ -12,6 +12,7 @@
 #include "longhaul/binding/autocast.h"
 #include "longhaul/binding/loop/words_of_loop.h"
 #include "longhaul/binding/values/lent_tensors.h"
+#include "longhaul/binding/values/read_value.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
@@ -57,13 +58,6 @@ BoundTorch::BoundTorch(const torch::nn::Module& module, OverlappedCopies::Copier
     : form_(module), conditions_(module), copies_(std::make_shared<OverlappedCopies>(std::move(copier))) {}
 
 namespace {
-
-// In a snapshot its bytes may come later.
-at::Tensor read_of(const TorchValue& value, OverlappedCopies& copies) {
-  SnapshotMoment* const moment = SnapshotMoment::of_this_thread();
-  PendingCopy* const later = moment != nullptr && value.copy_later ? copies.copies_of(*moment) : nullptr;
-  return later != nullptr ? value.copy_later(*later) : value.read();
-}
 
 std::string name_of(const Scope& scope) {
   std::string name = scope.variable_prefix();
@@ -242,10 +236,10 @@ Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
   if (bound.inconsistent) throw_inconsistent(bound.value.name, past_.failed_step);
   const at::NoGradGuard no_grad;
-  if (&bound != &values_.front()) return to_tensor(read_of(bound.value, *copies_));
+  if (&bound != &values_.front()) return read_value(bound.value, *copies_);
   form_.check();  // once in a snapshot
   if (!stepping_) watch_.snapshot();
-  Tensor value = to_tensor(read_of(bound.value, *copies_));
+  Tensor value = read_value(bound.value, *copies_);
   turn.unlock();
   say_findings();
   return value;

@@ -26,6 +26,7 @@ Tensors copies_of(const torch::nn::Module& module) {
 struct Averaged : Trial {
   explicit Averaged(const ModuleAverageOptions& options) {
     net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Linear(8, 2));
+    move_to_test_device(*net);
     optimizer = std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
     average.emplace(*net, options);
     step = [this](const TorchStep&) {
@@ -40,7 +41,7 @@ struct Averaged : Trial {
     bind(training_options);
   }
   at::Tensor distance() {
-    at::Tensor sum = at::zeros({});
+    at::Tensor sum = at::zeros({}, test_device());
     for (size_t i = 0; i < net->parameters().size(); ++i)
       sum = sum + (net->parameters()[i] - average->values()[i].second).square().sum();
     return sum;

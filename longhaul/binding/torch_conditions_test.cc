@@ -122,6 +122,7 @@ TEST_F(TorchConditionsTest, AreNamedInTwentyLinesAtMost) {
   const auto make = [] {
     auto trial = std::make_unique<Trial>();
     for (int i = 0; i < 30; ++i) trial->net->push_back(torch::nn::Linear(2, 2));
+    move_to_test_device(*trial->net);
     trial->optimizer = plain_sgd(trial->net->parameters());
     trial->bind();
     return trial;
@@ -180,7 +181,10 @@ TEST_F(TorchConditionsTest, AnotherStepSizeOfASchedulerIsNamed) {
 
 TEST_F(TorchConditionsTest, OfAModuleOnTheStackAndOfRecurrentLayersAreSeen) {
   struct Net : torch::nn::Module {
-    Net() { lstm = register_module("lstm", torch::nn::LSTM(torch::nn::LSTMOptions(4, 3).num_layers(2).dropout(0.5))); }
+    Net() {
+      lstm = register_module("lstm", torch::nn::LSTM(torch::nn::LSTMOptions(4, 3).num_layers(2).dropout(0.5)));
+      move_to_test_device(*this);
+    }
     torch::nn::LSTM lstm{nullptr};
   };
   std::string saved;
@@ -189,7 +193,7 @@ TEST_F(TorchConditionsTest, OfAModuleOnTheStackAndOfRecurrentLayersAreSeen) {
     Net net;
     Graph graph;
     const TorchTraining training = torch_training(Scope(graph), net, std::vector<torch::optim::Optimizer*>{}, [&] {
-      return std::get<0>(net.lstm->forward(torch::ones({5, 2, 4}))).sum();
+      return std::get<0>(net.lstm->forward(torch::ones({5, 2, 4}, test_device()))).sum();
     });
     const Operation init = ops::global_variables_initializer(Scope(graph));
     Saver saver({.graph = &graph});

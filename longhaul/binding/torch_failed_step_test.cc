@@ -95,12 +95,12 @@ TEST(TorchFailedStep, WhatIsWrittenPastTheVersionCountersIsSeen) {
   ChangeWatch watch;
   watch.add(mean);
   watch.add(variance);
-  watch.begin();
+  watch.begin(false);
   EXPECT_FALSE(watch.changed());
   namespace F = torch::nn::functional;
   F::batch_norm(at::randn({6, 5}), mean, variance, F::BatchNormFuncOptions().training(true));
   EXPECT_TRUE(watch.changed());
-  watch.begin();
+  watch.begin(false);
   variance.data()[4].fill_(7);
   EXPECT_TRUE(watch.changed()) << "the last element";
 }
@@ -113,7 +113,7 @@ TEST(TorchFailedStep, AGradientThatReachesFewElementsIsAChangeAllTheSame) {
   ChangeWatch watch;
   watch.add(net->weight);
   for (int i = 0; i < 2; ++i) {
-    watch.begin();
+    watch.begin(false);
     net->forward(input).sum().backward();
     sgd.step();
     EXPECT_TRUE(watch.changed()) << i;

@@ -100,11 +100,12 @@ TEST_F(TorchFindingsTest, ParametersThatAreCopiedInTheStepAreNoSignOfAnOptimizer
     }
     torch::nn::Linear online{nullptr}, target{nullptr};
   } module;
+  move_to_test_device(module);
   torch::optim::Adam adam(module.online->parameters());
   Graph graph;
   const TorchTraining training = torch_training(Scope(graph), module, adam, [&] {
     adam.zero_grad();
-    const torch::Tensor loss = module.online(torch::ones({1, 2})).sum();
+    const torch::Tensor loss = module.online(torch::ones({1, 2}, test_device())).sum();
     loss.backward();
     adam.step();
     const torch::NoGradGuard no_grad;
@@ -132,20 +133,21 @@ TEST_F(TorchFindingsTest, StatisticsThatAnEvaluationWritesAreNamed) {
   BoundProgram program;
   program.initialize().train(2);
   const Warnings warnings;
-  program.net->forward(torch::ones({3, 4}));  // eval() was forgotten
+  program.net->forward(torch::ones({3, 4}, test_device()));  // eval() was forgotten
   program.train(2);
   EXPECT_THAT(warnings.seen(), Contains(HasSubstr("1.running_mean was changed between two steps")));
 }
 
 TEST_F(TorchFindingsTest, AModuleThatIsNotRegisteredIsNamedByTheShapeOfWhatItHas) {
   torch::nn::Linear head(2, 1);
+  move_to_test_device(*head);
   torch::optim::SGD head_optimizer(head->parameters(), 0.1);
   const auto make = [&] {
     auto trial = plain();
     trial->step = [&, trial = trial.get()](const TorchStep&) {
       trial->optimizer->zero_grad();
       head_optimizer.zero_grad();
-      const torch::Tensor loss = head(trial->net->forward(torch::ones({2, 4}))).square().mean();
+      const torch::Tensor loss = head(trial->net->forward(torch::ones({2, 4}, test_device()))).square().mean();
       trial->update(loss);
       head_optimizer.step();
       return loss;

@@ -26,12 +26,13 @@ PlainProgram::PlainProgram(const MakeOptimizer& make_optimizer, int hidden) {
   torch::manual_seed(1);
   net = torch::nn::Sequential(torch::nn::Linear(4, hidden), torch::nn::BatchNorm1d(hidden), torch::nn::Dropout(0.5),
                               torch::nn::Linear(hidden, 2));
+  move_to_test_device(*net);
   optimizer = make_optimizer(net->parameters());
 }
 
 torch::Tensor PlainProgram::step() {
   optimizer->zero_grad();
-  const torch::Tensor examples = torch::randn({16, 4});
+  const torch::Tensor examples = torch::randn({16, 4}, test_device());
   const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
   loss.backward();
   optimizer->step();

@@ -21,6 +21,7 @@
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saving/saver.h"
 

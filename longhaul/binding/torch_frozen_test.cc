@@ -40,6 +40,7 @@ class TorchFrozenTest : public TorchResumeTest {
     auto trial = std::make_unique<Trial>();
     const torch::nn::Linear twice(4, 4);
     trial->net = torch::nn::Sequential(twice, torch::nn::Dropout(0.5), twice, torch::nn::Linear(4, 2));
+    move_to_test_device(*trial->net);
     trial->optimizer = std::make_unique<torch::optim::Adam>(trial->net->parameters(), torch::optim::AdamOptions(0.05));
     trial->bind();
     return trial;
@@ -70,7 +71,7 @@ TEST_F(TorchFrozenTest, ALayerThatIsNotTrainedComesFromTheCheckpoint) {
   }
   const auto trial = frozen(/*optimizer_has_all=*/true);
   trial->start(saved);
-  EXPECT_TRUE(at::equal(layer(*trial, 0).weight, torch::full({8, 4}, 0.25)));
+  EXPECT_TRUE(at::equal(layer(*trial, 0).weight, torch::full({8, 4}, 0.25, test_device())));
   EXPECT_FALSE(layer(*trial, 0).weight.requires_grad()) << "a restore is no reason to train it";
 }
 

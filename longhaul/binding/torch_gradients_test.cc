@@ -167,8 +167,9 @@ TEST_F(TorchGradientsTest, AreNotGatheredWhereALayerThatAStepLeavesOutIsMovedByI
       trial->optimizer->zero_grad();
       const torch::Tensor examples = torch::ones({2, 4});
       const torch::Tensor loss =
-          step.number % 3 == 2 ? trial->net[2]->as<torch::nn::Linear>()->forward(torch::ones({2, 8})).square().mean()
-                               : trial->loss_of(examples);
+          step.number % 3 == 2
+              ? trial->net[2]->as<torch::nn::Linear>()->forward(torch::ones({2, 8}, test_device())).square().mean()
+              : trial->loss_of(examples);
       return trial->update(loss);
     };
     return trial;
@@ -225,13 +226,15 @@ TEST_F(TorchGradientsTest, NameATableThatIsTrainedBetweenSteps) {
 
 TEST_F(TorchGradientsTest, NameATableThatIsNotRegistered) {
   torch::nn::Embedding table(1000, 4);
+  move_to_test_device(*table);
   torch::optim::SGD table_optimizer(table->parameters(), 0.1);
   const auto make = [&] {
     auto trial = plain();
     trial->step = [&, trial = trial.get()](const TorchStep&) {
       trial->optimizer->zero_grad();
       table_optimizer.zero_grad();
-      const torch::Tensor loss = trial->net->forward(table(torch::full({2}, 7, at::kLong))).square().mean();
+      const torch::Tensor loss =
+          trial->net->forward(table(torch::full({2}, 7, at::kLong).to(test_device()))).square().mean();
       trial->update(loss);
       table_optimizer.step();
       return loss;
@@ -248,10 +251,11 @@ struct Pair : torch::nn::Module {
   Pair() {
     generator = register_module("generator", torch::nn::Linear(2, 2));
     critic = register_module("critic", torch::nn::Linear(2, 1));
+    move_to_test_device(*this);
     one = std::make_unique<torch::optim::SGD>(generator->parameters(), 0.1);
     other = std::make_unique<torch::optim::SGD>(critic->parameters(), 0.1);
   }
-  torch::Tensor loss() { return critic(generator(torch::ones({1, 2}))).square().sum(); }
+  torch::Tensor loss() { return critic(generator(torch::ones({1, 2}, test_device()))).square().sum(); }
 
   // What is said in a training with a snapshot after each step.
   static std::vector<std::string> warnings_of(const Step& step) {

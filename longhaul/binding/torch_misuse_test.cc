@@ -37,12 +37,14 @@ struct Renewed : Trial {
 
 class EachRenewedOptimizerTest : public ::testing::TestWithParam<OptimizerCase> {};
 
+// What changes on a device is only looked at in steps whose number is a power of two.
 TEST_P(EachRenewedOptimizerTest, IsNamedOnceIfTheBoundOneKeepsAnything) {
-  for (const int64_t from : {0, 5}) {
+  const bool looks_rarely = !test_device().is_cpu();
+  for (const int64_t from : looks_rarely ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 5}) {
     const Warnings warnings;
     Renewed trial(GetParam().make, from);
     trial.start();
-    trial.train(30);
+    trial.train(looks_rarely ? 513 : 30);
     if (std::string(GetParam().name) == "Sgd") {
       EXPECT_THAT(warnings.seen(), IsEmpty());
     } else {
@@ -128,9 +130,9 @@ TEST_F(TorchMisuseTest, AModuleOfASharedPointerLivesAsLongAsItsGraph) {
 TEST_F(TorchMisuseTest, AStateWithItsHistoryIsNamedOnceAndSavedWithoutIt) {
   CountedWarnings of_libtorch;
   const warnings_of_libtorch::WarningHandlerGuard guard(&of_libtorch);
-  torch::Tensor hidden = torch::zeros({2, 4});
+  torch::Tensor hidden = torch::zeros({2, 4}, test_device());
   const auto make = [&] {
-    hidden = torch::zeros({2, 4});
+    hidden = torch::zeros({2, 4}, test_device());
     auto trial = std::make_unique<Trial>();
     trial->bind({.state = {{"hidden", &hidden}}});
     trial->step = [&, trial = trial.get()](const TorchStep&) {
@@ -152,13 +154,13 @@ TEST_F(TorchMisuseTest, AStateWithItsHistoryIsNamedOnceAndSavedWithoutIt) {
 }
 
 TEST_F(TorchMisuseTest, AStateIsNotKeptAliveByTheLibrary) {
-  torch::Tensor hidden = torch::zeros({2, 4});
+  torch::Tensor hidden = torch::zeros({2, 4}, test_device());
   Trial trial;
   trial.bind({.state = {{"hidden", &hidden}}});
   trial.start();
   trial.train();
   const c10::weak_intrusive_ptr<c10::TensorImpl> before(hidden.getIntrusivePtr());
-  hidden = torch::ones({2, 4});
+  hidden = torch::ones({2, 4}, test_device());
   EXPECT_TRUE(before.expired());
 }
 

@@ -20,6 +20,7 @@ Warnings::~Warnings() {
 Trial::Trial() {
   torch::manual_seed(1);
   net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 2));
+  move_to_test_device(*net);
   optimizer = std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   step = [this](const TorchStep&) {
     optimizer->zero_grad();
@@ -27,7 +28,8 @@ Trial::Trial() {
   };
 }
 
-torch::Tensor Trial::loss_of(const torch::Tensor& examples) {
+torch::Tensor Trial::loss_of(const torch::Tensor& from_host) {
+  const torch::Tensor examples = from_host.to(test_device());
   return (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
 }
 

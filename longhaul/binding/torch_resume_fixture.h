@@ -28,7 +28,8 @@ struct Trial {
   virtual ~Trial() = default;
   Trial();
 
-  torch::Tensor loss_of(const torch::Tensor& examples);
+  // On test_device(), wherever the examples are.
+  torch::Tensor loss_of(const torch::Tensor& from_host);
   torch::Tensor update(const torch::Tensor& loss) const;
 
   // With its optimizer, or with none.

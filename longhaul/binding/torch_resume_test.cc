@@ -129,11 +129,12 @@ TEST_F(TorchResumeTest, GradientsCanBeSavedFromARestartOn) {
 struct Recurrent : Trial {
   explicit Recurrent(bool binds_state) {
     lstm = torch::nn::LSTM(4, 3);
+    move_to_test_device(*lstm);
     optimizer = std::make_unique<torch::optim::SGD>(lstm->parameters(), 0.1);
     net = torch::nn::Sequential(torch::nn::Linear(4, 8));
     step = [this](const TorchStep&) {
       optimizer->zero_grad();
-      const auto [output, state] = lstm->forward(torch::randn({5, 2, 4}), std::make_tuple(hidden, cell));
+      const auto [output, state] = lstm->forward(torch::randn({5, 2, 4}, test_device()), std::make_tuple(hidden, cell));
       hidden = std::get<0>(state).detach();
       cell = std::get<1>(state).detach();
       return update(output.square().mean());
@@ -146,7 +147,7 @@ struct Recurrent : Trial {
     saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
   }
   torch::nn::LSTM lstm{nullptr};
-  at::Tensor hidden = at::zeros({1, 2, 3}), cell = at::zeros({1, 2, 3});
+  at::Tensor hidden = at::zeros({1, 2, 3}, test_device()), cell = at::zeros({1, 2, 3}, test_device());
 };
 
 TEST_F(TorchResumeTest, AStateThatStepsHandOnComesBack) {
@@ -173,7 +174,7 @@ TEST_F(TorchResumeTest, AStepThatFailsWhenItHasChangedTheStateLeavesNothingToSav
   trial.start();
   trial.train(1);
   trial.step = [&](const TorchStep&) -> torch::Tensor {
-    trial.hidden = at::ones({1, 2, 3});
+    trial.hidden = at::ones({1, 2, 3}, test_device());
     throw OutOfRangeError("the input has ended");
   };
   EXPECT_THROW(trial.train(), OutOfRangeError);
@@ -251,7 +252,7 @@ TEST_P(EachCompleteProgramTest, IsNotWarned) {
       saved = saver.save(session, directory.file("model"), training.global_step);
       const torch::NoGradGuard no_grad;
       program.net->eval();
-      program.net->forward(torch::ones({2, 4}));
+      program.net->forward(torch::ones({2, 4}, test_device()));
       program.net->train();
       program.optimizer->zero_grad();
     }

@@ -18,6 +18,7 @@ void add_others(BoundTorch& bound, const Scope& scope, const torch::nn::Module& 
   int number = 0;
   for (const TorchScheduler& scheduler : options.schedulers) bound.add_scheduler(scope, number++, scheduler);
   bound.add_generator(scope.within("generators"), "cpu", at::detail::getDefaultCPUGenerator());
+  tell_unsaved_generators(module.parameters(), options.generators);
   for (const auto& [name, generator] : options.generators)
     bound.add_generator(scope.within("generators"), name, generator);
   for (const auto& [name, tensor] : options.state) bound.add_state(scope.within("state"), name, tensor);

@@ -76,9 +76,9 @@ class Optimizer;
 // does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
 // then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
 // "Cost"). Training also waits for the copies of the first snapshot, and of one that the training thread itself
-// requests. Tensors on devices other than the CPU are copied to host memory; this has not been tried on any such
-// device. The default generators of such devices are not saved: if a step draws from one, bind it through
-// TorchTrainingOptions::generators, as {"cuda", ...}.
+// requests. Tensors on devices other than the CPU are copied to host memory while training waits. The default
+// generators of such devices are not saved, which the log says: if a step draws from one, bind it through
+// TorchTrainingOptions::generators, as {"cuda", ...}. Tests have a fake device for this; no GPU was tried yet.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
 // that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the module,

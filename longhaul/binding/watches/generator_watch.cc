@@ -2,7 +2,9 @@
 
 #include <ATen/ops/equal.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "longhaul/base/log.h"
 #include "longhaul/binding/watches/private_member.h"
@@ -47,6 +49,23 @@ struct AllWatches {
 };
 
 }  // namespace
+
+void tell_unsaved_generators(const std::vector<at::Tensor>& tensors,
+                             const std::map<std::string, at::Generator>& bound) {
+  std::set<std::string> told;
+  for (const at::Tensor& tensor : tensors) {
+    const at::Device device = tensor.device();
+    const bool is_bound = std::any_of(bound.begin(), bound.end(), [&](const auto& generator) {
+      return generator.second.device().type() == device.type();
+    });
+    if (device.is_cpu() || is_bound || !told.insert(device.str()).second) continue;
+    log_info(
+        "checkpoints do not have the default generator of {}: if steps draw random numbers there (such as dropout's), "
+        "bind it, for a restart to continue with the same ones: TorchTrainingOptions::generators = {{{{\"device\", "
+        "at::globalContext().defaultGenerator(device)}}}}",
+        device.str());
+  }
+}
 
 std::shared_ptr<GeneratorWatch> GeneratorWatch::of(const at::Generator& generator) {
   AllWatches& all = AllWatches::get();

@@ -4,11 +4,18 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace longhaul {
+
+// Says for each device of these tensors but the CPU that its default generator is in no checkpoint, unless one of such
+// a device is bound.
+void tell_unsaved_generators(const std::vector<at::Tensor>& tensors, const std::map<std::string, at::Generator>& bound);
 
 // The state of a random number generator before and after each step function. A checkpoint has the state after the last
 // step: numbers drawn between two steps are drawn again by a restart, if they are drawn before every step.

@@ -68,8 +68,7 @@ void GradientWatch::begin(bool looks_at_places) {
   add_hooks();
   take_what_is_lost();
   looks_at_places_ = looks_at_places;
-  const bool looks =
-      looks_at_places || std::any_of(seen_.begin(), seen_.end(), [](const auto& seen) { return seen->is_lost; });
+  const bool looks = this->looks();
   written_between_.reset();
   for (size_t i = 0; i < tensors_.size(); ++i) {
     seen_[i]->place.reset();
@@ -78,6 +77,10 @@ void GradientWatch::begin(bool looks_at_places) {
     const std::optional<GradientPlace> left = std::exchange(left_[i], std::nullopt);
     if (left && !written_between_ && left->has_changed(tensors_[i])) written_between_ = i;
   }
+}
+
+bool GradientWatch::looks() const {
+  return looks_at_places_ || std::any_of(seen_.begin(), seen_.end(), [](const auto& seen) { return seen->is_lost; });
 }
 
 void GradientWatch::stop_looking() {

@@ -22,6 +22,7 @@ class GradientWatch {
   void add(const at::Tensor& tensor);  // numbered in the order of calls; only parameters have gradients
 
   void begin(bool looks_at_places);  // of a step
+  bool looks() const;                // in the step under way: it looks at places, or gradients are lost
   void end();                        // of a step that did not throw
   void abandon();                    // the step threw
   void forget();                     // values were assigned

@@ -40,11 +40,13 @@ std::optional<std::vector<int64_t>> LeafWatch::changed_one(const std::vector<Lea
 std::optional<std::vector<int64_t>> LeafWatch::look_at(const at::Tensor& loss) {
   if (!std::has_single_bit(static_cast<uint64_t>(++steps_))) return std::nullopt;
   if (!loss.defined() || !loss.grad_fn()) return std::nullopt;
+  std::vector<at::Tensor> unbound = leaves_of(loss);
+  std::erase_if(unbound, [this](const at::Tensor& tensor) { return is_bound_(tensor.unsafeGetTensorImpl()); });
+  const std::vector<TensorLook> looks = looks_at_all(unbound);
   std::vector<Leaf> leaves;
-  for (const at::Tensor& tensor : leaves_of(loss)) {
-    if (!is_bound_(tensor.unsafeGetTensorImpl()))
-      leaves.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), TensorLook::of(tensor),
-                        GradientPlace::of(tensor.grad(), tensor)});
+  for (size_t i = 0; i < unbound.size(); ++i) {
+    leaves.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(unbound[i].getIntrusivePtr()), looks[i],
+                      GradientPlace::of(unbound[i].grad(), unbound[i])});
   }
   const std::optional<std::vector<int64_t>> changed = changed_one(leaves);
   leaves_ = std::move(leaves);

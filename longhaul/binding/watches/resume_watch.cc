@@ -53,8 +53,8 @@ void ResumeWatch::add_generator(const std::string& name, std::shared_ptr<Generat
 }
 
 void ResumeWatch::begin(int64_t number) {
-  tensors_.begin();
   gradients_.begin(/*looks_at_places=*/std::has_single_bit(static_cast<uint64_t>(++steps_)));
+  tensors_.begin(/*looks_at_devices=*/gradients_.looks());
   rates_.begin();
   for (const NamedGenerator& generator : generators_) generator.watch->begin_step(number);
   look_between(number);
@@ -211,14 +211,13 @@ void ResumeWatch::look_at_updates() {
 // Steps without gradients may be meant to change nothing, such as those that fill a memory of examples.
 void ResumeWatch::look_for_updates() {
   if (!awaited_.update || declared_.updates_without_optimizer) return;
-  const auto may_be_updated = [this](size_t i) {  // and it would be seen
-    return names_[i].has_optimizer && tensors_.has_gradient(i) && tensors_.tensor(i).is_cpu();
-  };
+  const auto may_be_updated = [this](size_t i) { return names_[i].has_optimizer && tensors_.has_gradient(i); };
   size_t i = 0;
   while (i < names_.size() && !may_be_updated(i)) ++i;
   if (i == names_.size()) return look_for_training();
   if (++awaited_.steps_without_update < kStepsToFirstUpdate) return;
   awaited_.update = false;
+  if (tensors_.changed_on_devices()) return;
   find(
       Kind::kNoUpdate,
       fmt::format("no parameter has changed in {} steps, although backward() has computed gradients ({} has one). Call "
@@ -226,17 +225,18 @@ void ResumeWatch::look_for_updates() {
                   kStepsToFirstUpdate, names_[i].name));
 }
 
-// The parameters of a module on another device are not looked at: that would wait for the device.
 void ResumeWatch::look_for_training() {
   if (found_.contains(Kind::kNotTrained)) return;
   size_t trainable = 0;
   for (size_t i = 0; i < names_.size(); ++i) {
     const at::Tensor& tensor = tensors_.tensor(i);
     if (!names_[i].is_parameter || !tensor.requires_grad()) continue;
-    if (!tensor.is_cpu() || tensors_.has_gradient(i)) return;
+    if (tensors_.has_gradient(i)) return;
     ++trainable;
   }
   if (trainable == 0 || ++awaited_.steps_without_gradient < kStepsToFirstGradient) return;
+  awaited_.update = !tensors_.changed_on_devices();
+  if (!awaited_.update) return;
   find(
       Kind::kNotTrained,
       fmt::format("no parameter of the bound module has changed or had a gradient in {} steps. Does the step function "

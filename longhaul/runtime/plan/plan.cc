@@ -20,6 +20,8 @@ template <typename Body>
 void with_our_errors(const Operation& op, const Body& body) {
   try {
     body();
+  } catch (const c10::OutOfMemoryError& error) {  // of a device; that of the CPU's memory is told by its text
+    throw ResourceExhaustedError(operation_error_text(op, error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     const std::string text = operation_error_text(op, error.what_without_backtrace());
     if (text.find("t allocate memory") != std::string::npos) throw ResourceExhaustedError(text);

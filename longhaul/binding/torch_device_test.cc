@@ -1,0 +1,130 @@
+// Bound programs on another device than the CPU: what they cost there, and what their checkpoints have.
+#include <c10/core/DeviceType.h>
+
+#include "longhaul/binding/torch_resume_fixture.h"
+#include "longhaul/checkpoint/directory/checkpoint_reader.h"
+#include "longhaul/testing/fake_device/fake_device.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TorchDeviceTest : public ::testing::Test {
+ protected:
+  struct Program {
+    explicit Program(c10::Device where, const TorchTrainingOptions& options = {}) : device(where) {
+      torch::manual_seed(1);
+      net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::BatchNorm1d(8), torch::nn::Linear(8, 2));
+      fake_device::move(*net, device);
+      optimizer = default_adam(net->parameters());
+      const auto step = [this] {
+        optimizer->zero_grad();
+        const torch::Tensor examples = torch::randn({16, 4}, device);
+        const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
+        loss.backward();
+        optimizer->step();
+        return loss;
+      };
+      training = torch_training(Scope(graph), *net, *optimizer, step, options);
+      init = ops::global_variables_initializer(Scope(graph));
+      saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
+      session = std::make_unique<DirectSession>(graph, SessionOptions{});
+    }
+    Program& initialize() {
+      session->run(init);
+      return *this;
+    }
+    Program& train(int steps) {
+      for (int i = 0; i < steps; ++i) session->run(training.train_op);
+      return *this;
+    }
+    std::vector<at::Tensor> weights() const {
+      std::vector<at::Tensor> values;
+      for (const at::Tensor& parameter : net->parameters()) values.push_back(parameter.detach().cpu());
+      return values;
+    }
+
+    c10::Device device;
+    torch::nn::Sequential net{nullptr};
+    std::unique_ptr<torch::optim::Optimizer> optimizer;
+    Graph graph;
+    TorchTraining training;
+    Operation init;
+    std::unique_ptr<Saver> saver;
+    std::unique_ptr<Session> session;
+  };
+
+  TorchDeviceTest() { fake_device::reset(); }
+  ~TorchDeviceTest() override { fake_device::reset(); }
+
+  static void expect_equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << i;
+  }
+
+  const testing::TemporaryDirectory directory_;
+  const std::string path_ = directory_.file("model");
+};
+
+TEST_F(TorchDeviceTest, AStepDoesNotWaitForTheDevice) {
+  Program program(fake_device::device());
+  program.initialize().train(33);
+  fake_device::reset();
+  program.train(30);  // up to step 63
+  EXPECT_EQ(fake_device::counts().host_waits, 0);
+  EXPECT_GT(fake_device::counts().operators, 30 * 10);
+  program.train(1);  // what changes there is looked at: before and after the step
+  EXPECT_EQ(fake_device::counts().host_waits, 2);
+}
+
+TEST_F(TorchDeviceTest, ACheckpointOfOneDeviceContinuesOnAnother) {
+  const c10::Device cpu(c10::kCPU), device = fake_device::device(), other = fake_device::device(1);
+  Program undisturbed(cpu);
+  undisturbed.initialize().train(10);
+  for (const auto& [from, to] : {std::pair(device, cpu), std::pair(cpu, device), std::pair(device, other)}) {
+    std::string saved;
+    {
+      Program program(from);
+      program.initialize().train(4);
+      saved = program.saver->save(*program.session, path_, program.training.global_step);
+    }
+    Program program(to);
+    program.saver->restore(*program.session, saved);
+    program.train(6);
+    EXPECT_EQ(program.net->parameters()[0].device(), to);
+    expect_equal(program.weights(), undisturbed.weights());
+  }
+}
+
+TEST_F(TorchDeviceTest, MemoryThatADeviceDoesNotHaveIsAnErrorOfTheStep) {
+  Program program(fake_device::device());
+  program.initialize().train(3);
+  fake_device::fail_allocation(20);
+  EXPECT_THAT(message_of<ResourceExhaustedError>([&] { program.train(1); }),
+              AllOf(HasSubstr("torch_training/step"), HasSubstr("out of memory")));
+}
+
+TEST_F(TorchDeviceTest, ALostDeviceIsAnErrorOfTheSave) {
+  Program program(fake_device::device());
+  program.initialize().train(3);
+  fake_device::lose("an illegal memory access was encountered");
+  EXPECT_THAT(message_of<Error>([&] { program.saver->save(*program.session, path_); }),
+              HasSubstr("an illegal memory access"));
+  EXPECT_FALSE(checkpoint_exists(path_));
+}
+
+TEST_F(TorchDeviceTest, ThatItsGeneratorIsNotSavedIsSaid) {
+  std::vector<std::string> said;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& text) { said.push_back(text); });
+  Program on_cpu(c10::kCPU);
+  EXPECT_THAT(said, Not(Contains(HasSubstr("default generator"))));
+  Program on_device(fake_device::device());
+  set_log_sink(before);
+  EXPECT_THAT(said, Contains(HasSubstr("checkpoints do not have the default generator of privateuseone:0")));
+}
+
+}  // namespace
+}  // namespace longhaul
