@@ -113,7 +113,7 @@ Waiting::Waiting(const char* what, std::string_view name) {
   if (record == nullptr) return;
   before_ = record->own();
   Note note{.what = what, .since = Clock::real().now()};
-  std::memcpy(note.name, name.data(), std::min(name.size(), sizeof note.name));
+  name.copy(note.name, sizeof note.name);
   record->write(note);
 }
 

@@ -79,7 +79,7 @@ TEST(RunJournalHang, AFailedSaveOfWhichTheReplacedFileKnowsCountsOnce) {
   clock.advance(Seconds{5});
   journal.mark(9);
   const std::string text = read_file(FileSystem::real(), journal_path(directory.path()));
-  const FailedSaves& saves = parse_run_journal(text).history.runs().back().failed_saves;
+  const FailedSaves saves = parse_run_journal(text).history.runs().back().failed_saves;
   EXPECT_EQ(saves.in_all, 1);
   EXPECT_EQ(saves.in_a_row, 1);
   EXPECT_EQ(saves, journal.history().runs().back().failed_saves);
