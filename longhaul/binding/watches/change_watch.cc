@@ -68,7 +68,8 @@ void look_at_devices(const std::vector<at::Tensor>& tensors, std::vector<TensorL
         looks[places[i]].has_elements = true;
       }
     } catch (const c10::Error& error) {
-      log_debug("{}: what changes there is not looked at: {}", device, error.what_without_backtrace());
+      log_info("{}: whether the program has changed values there is not looked at in this step: {}", device,
+               error.what_without_backtrace());
     }
   }
 }

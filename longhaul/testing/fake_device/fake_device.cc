@@ -8,8 +8,8 @@
 #include <torch/library.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>

@@ -3,6 +3,8 @@
 #include <c10/core/DeviceType.h>
 
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "longhaul/testing/fake_device/fake_device.h"
@@ -13,7 +15,9 @@ namespace {
 c10::Device chosen_device() {
   fake_device::install();
   const char* name = std::getenv("LONGHAUL_TEST_DEVICE");
-  return name != nullptr && std::string_view(name) == "fake" ? fake_device::device() : c10::Device(c10::kCPU);
+  if (name == nullptr) return c10::kCPU;
+  if (std::string_view(name) == "fake") return fake_device::device();
+  throw std::invalid_argument(std::string("LONGHAUL_TEST_DEVICE is ") + name + ", which is not \"fake\"");
 }
 
 // The fake devices are there before the first backward pass, which asks libtorch how many there are.
