@@ -173,9 +173,14 @@ void BoundTorch::add_scheduler(const Scope& scope, int number, const TorchSchedu
   watch_.add_scheduler(name_of(within) + "/" + name, count, scheduler.unkept());
 }
 
-void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator) {
+void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator,
+                               bool is_of_device) {
   const std::shared_ptr<GeneratorWatch> watch = GeneratorWatch::of(generator);
-  add_variables(scope, {generator_value(name, watch)});
+  if (is_of_device) {
+    add_optional(scope, device_generator_value(name, watch));
+  } else {
+    add_variables(scope, {generator_value(name, watch)});
+  }
   values_.back().generator = watch;
   values_.back().is_own_generator = generator != at::detail::getDefaultCPUGenerator();
   watch_.add_generator("generators/" + name, watch);
@@ -236,6 +241,7 @@ Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
   if (bound.inconsistent) throw_inconsistent(bound.value.name, past_.failed_step);
   const at::NoGradGuard no_grad;
+  const DeviceStreams::Use streams(tensors_.streams());
   if (&bound != &values_.front()) return read_value(bound.value, *copies_);
   form_.check();  // once in a snapshot
   if (!stepping_) watch_.snapshot();
@@ -253,13 +259,18 @@ Tensor BoundTorch::read_initial(Bound& bound) {
                     "is lost. Restore a checkpoint, or restart the program",
                     bound.value.name));
   }
-  if (bound.generator) bound.generator->forget();
+  if (bound.generator) {  // all of them: those of devices have no initializer
+    for (const Bound& other : values_) {
+      if (other.generator) other.generator->forget();
+    }
+  }
   return read(bound);
 }
 
 void BoundTorch::assign(Bound& bound, const Tensor& value) {
   const Turn turn(turn_);
   const at::NoGradGuard no_grad;
+  const DeviceStreams::Use streams(tensors_.streams());
   copies_->finish();
   bound.value.assign(to_aten(value));
   bound.inconsistent = false;
@@ -425,6 +436,7 @@ void BoundTorch::set_short_values(const std::map<std::string, std::string>& byte
 
 void BoundTorch::end_step(const at::Tensor& loss) {
   past_.has_stepped = true;
+  tensors_.streams().note();
   copies_->end_step();
   watch_.end(loss);
   state_.kept.end();

@@ -42,7 +42,9 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void set_loop(const TorchTrainingOptions& options);  // without a step function
   void add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer);
   void add_scheduler(const Scope& scope, int number, const TorchScheduler& scheduler);
-  void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
+  // A device's default one is optional: a checkpoint of a module on another kind of device lacks it.
+  void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator,
+                     bool is_of_device = false);
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
   void add_kept(const Scope& scope, const KeptValues& kept);
   void add_conditions(const Scope& scope);
@@ -64,8 +66,8 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   // They read and assign values of this.
   RestoredValues restored();
 
-  // The kept values that are short, and the states of TorchTrainingOptions::generators, as bytes by their names: what
-  // the code before the batches of an epoch may read although steps change it.
+  // The kept values that are short, and the states of all generators but the CPU's default one, as bytes by their
+  // names: what the code before the batches of an epoch may read although steps change it.
   std::map<std::string, std::string> short_values();
   void set_short_values(const std::map<std::string, std::string>& bytes);
 
@@ -76,7 +78,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     TorchValue value;
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
-    bool is_own_generator = false;              // TorchTrainingOptions::generators
+    bool is_own_generator = false;              // TorchTrainingOptions::generators, or a device's default one
   };
 
   // A step that the program makes in its own loop.

@@ -1,6 +1,18 @@
 #include "longhaul/binding/torch_fixture.h"
 
+#include "longhaul/binding/devices/pinned_memory.h"
+#include "longhaul/testing/fake_device/fake_device.h"
+
 namespace longhaul {
+namespace {
+
+[[maybe_unused]] const bool pins_memory = [] {
+  register_pinned_memory(fake_device::device().type(), &fake_device::pinned_memory);
+  return true;
+}();
+
+}  // namespace
+
 std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torch::Tensor>& parameters) {
   return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.1));
 }

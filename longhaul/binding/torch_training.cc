@@ -7,20 +7,28 @@
 #include <algorithm>
 
 #include "longhaul/binding/bound_torch.h"
+#include "longhaul/binding/devices/default_generators.h"
 #include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
 namespace {
 
+std::vector<at::Tensor> tensors_of(const torch::nn::Module& module) {
+  std::vector<at::Tensor> tensors = module.parameters();
+  for (at::Tensor& buffer : module.buffers()) tensors.push_back(std::move(buffer));
+  return tensors;
+}
+
 void add_others(BoundTorch& bound, const Scope& scope, const torch::nn::Module& module,
                 const TorchTrainingOptions& options) {
   int number = 0;
   for (const TorchScheduler& scheduler : options.schedulers) bound.add_scheduler(scope, number++, scheduler);
   bound.add_generator(scope.within("generators"), "cpu", at::detail::getDefaultCPUGenerator());
-  tell_unsaved_generators(module.parameters(), options.generators);
   for (const auto& [name, generator] : options.generators)
     bound.add_generator(scope.within("generators"), name, generator);
+  for (const auto& [name, generator] : default_generators_of(tensors_of(module), options.generators))
+    bound.add_generator(scope.within("generators"), name, generator, /*is_of_device=*/true);
   for (const auto& [name, tensor] : options.state) bound.add_state(scope.within("state"), name, tensor);
   bound.add_kept(scope.within("kept"), options.kept);
   if (!options.gradients) return;

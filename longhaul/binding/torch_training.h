@@ -48,7 +48,8 @@ class Optimizer;
 //   Adam/0.weight/exp_avg            an optimizer's state for a parameter; empty if none
 //   Adam/group_0/lr                  its options, which change during training
 //   schedulers/0                     how often a scheduler has stepped; its other state is below kept/schedulers/0
-//   generators/cpu                   the state of libtorch's default generator after the last step
+//   generators/cpu                   the state of libtorch's default generator on the CPU after the last step
+//   generators/cuda_0                the same of the first GPU that the module is on; a checkpoint may lack it
 //   state/KEY, gradients/0.weight    if TorchTrainingOptions request them
 //   kept/NAME                        the program's own values: TorchTrainingOptions::kept
 //   longhaul/optimizer/Adam          its parameter groups, and the options that the program gave them (text)
@@ -76,9 +77,8 @@ class Optimizer;
 // does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
 // then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
 // "Cost"). Training also waits for the copies of the first snapshot, and of one that the training thread itself
-// requests. Tensors on devices other than the CPU are copied to host memory while training waits. The default
-// generators of such devices are not saved, which the log says: if a step draws from one, bind it through
-// TorchTrainingOptions::generators, as {"cuda", ...}. Tests have a fake device for this; no GPU was tried yet.
+// requests. Tensors on devices other than the CPU are copied to host memory while training waits. Tests have a fake
+// device for this; no GPU was tried yet.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
 // that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the module,
@@ -126,7 +126,8 @@ class TorchStepFunction {
 struct TorchTrainingOptions {
   std::vector<Output> inputs{};              // computed before the step and passed to it: placeholders, a queue's batch
   std::vector<TorchScheduler> schedulers{};  // borrowed; the step function steps them
-  std::map<std::string, at::Generator> generators{};  // the program's own, besides the default: "generators/KEY"
+  // The program's own, besides the default ones of the CPU and of the module's devices: "generators/KEY"
+  std::map<std::string, at::Generator> generators{};
   // The program's own tensors that carry over from step to step: a recurrent network's state, a replay buffer. The step
   // function may write to them and replace them; the dtype must stay the same. Their values are saved without their
   // autograd history: detach() them. Borrowed. "state/KEY"

@@ -37,10 +37,20 @@ class Evaluating {
   std::deque<KeepRandomState> keep_others_;
 };
 
-uint64_t look_at(const at::Tensor& tensor) {
-  if (!tensor.defined()) return 0;
-  const TensorLook look = TensorLook::of(tensor);
-  return look.elements * 31 + look.version;
+// Waits once for each device that the tensors are on. 0: an undefined one.
+std::vector<uint64_t> looks_at(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> defined;
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.defined()) defined.push_back(tensor);
+  }
+  const std::vector<TensorLook> looks = looks_at_all(defined);
+  std::vector<uint64_t> all;
+  auto look = looks.begin();
+  for (const at::Tensor& tensor : tensors) {
+    all.push_back(tensor.defined() ? look->elements * 31 + look->version : 0);
+    if (tensor.defined()) ++look;
+  }
+  return all;
 }
 
 const std::string* changed_one(const std::vector<std::pair<std::string, uint64_t>>& before,
@@ -68,17 +78,38 @@ double Evaluation::run(const std::function<double()>& evaluate, bool between_ste
   return metric;
 }
 
-Evaluation::Looks Evaluation::look_at_module() const {
+Evaluation::Looks Evaluation::named(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors) {
+  const std::vector<uint64_t> found = looks_at(tensors);
   Looks looks;
-  for (const auto& parameter : module_.named_parameters()) looks.emplace_back(parameter.key(), look_at(*parameter));
-  for (const auto& buffer : module_.named_buffers()) looks.emplace_back(buffer.key(), look_at(*buffer));
+  for (size_t i = 0; i < names.size(); ++i) looks.emplace_back(names[i], found[i]);
   return looks;
 }
 
+Evaluation::Looks Evaluation::look_at_module() const {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> tensors;
+  const auto add = [&](const auto& named) {
+    names.push_back(named.key());
+    tensors.push_back(*named);
+  };
+  for (const auto& parameter : module_.named_parameters()) add(parameter);
+  for (const auto& buffer : module_.named_buffers()) add(buffer);
+  return named(names, tensors);
+}
+
 Evaluation::Looks Evaluation::look_at_values() const {
-  Looks looks;
-  for (const auto& [name, tensor] : options_.state) looks.emplace_back("state/" + name, look_at(*tensor));
-  for (const KeptValue& value : kept_) looks.emplace_back("kept/" + value.name, value.look());
+  std::vector<std::string> names;
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : options_.state) {
+    names.push_back("state/" + name);
+    tensors.push_back(*tensor);
+  }
+  for (const KeptValue& value : kept_) {
+    names.push_back("kept/" + value.name);
+    tensors.push_back(value.tensor != nullptr ? *value.tensor : at::Tensor());
+  }
+  Looks looks = named(names, tensors);
+  for (size_t i = 0; i < kept_.size(); ++i) looks[options_.state.size() + i].second += kept_[i].look();
   return looks;
 }
 

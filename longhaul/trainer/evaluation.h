@@ -28,6 +28,7 @@ class Evaluation {
  private:
   // A look at each value, by its name; it differs if the value has changed, as far as a sample shows.
   using Looks = std::vector<std::pair<std::string, uint64_t>>;
+  static Looks named(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors);
   Looks look_at_module() const;
   Looks look_at_values() const;  // the program's own
   void tell(const Looks& module_before, const Looks& values_before, bool between_steps);

@@ -7,6 +7,8 @@
 
 #include <stdexcept>
 
+#include "longhaul/testing/fake_device/test_device_fixture.h"
+
 namespace longhaul {
 
 using ::testing::IsEmpty;
@@ -43,6 +45,7 @@ torch::data::Example<> Points::get(size_t index) {
 Program::Program(const std::string& directory, TrainerOptions options) {
   torch::manual_seed(1);
   net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 2));
+  move_to_test_device(*net);
   optimizer = std::make_unique<torch::optim::Adam>(net->parameters(), torch::optim::AdamOptions(0.01));
   scheduler = std::make_unique<torch::optim::StepLR>(*optimizer, 1, 0.9);
   options.save_model_secs = Seconds{0};
@@ -54,12 +57,13 @@ Program::Program(const std::string& directory, TrainerOptions options) {
   trainer->keep("mine", count, dice);
 }
 
-void Program::step(const torch::Tensor& examples) {
+void Program::step(const torch::Tensor& given) {
+  const torch::Tensor examples = given.to(test_device());
   optimizer->zero_grad();
   const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
   loss.backward();
   optimizer->step();
-  seen += examples.sum();
+  seen += given.sum();
   count += static_cast<int64_t>(dice() % 100);
   trainer->log("loss", loss);
 }
@@ -88,7 +92,7 @@ void Program::save() {
 
 std::vector<at::Tensor> Program::state() {
   std::vector<at::Tensor> all;
-  for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().clone());
+  for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().cpu().clone());
   all.push_back(seen.clone());
   all.push_back(torch::full({1}, optimizer->param_groups()[0].options().get_lr(), torch::kDouble));
   all.push_back(torch::tensor({count, static_cast<int64_t>(std::mt19937(dice)())}));

@@ -9,6 +9,7 @@
 
 #include "longhaul/checkpoint.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
@@ -218,13 +219,14 @@ TEST_F(TrainerMisuseTest, ALossBeforeTheLoopsIsToldAtOnce) {
 
 TEST_F(TrainerMisuseTest, AProgramThatLogsNoLossIsToldWhatItMisses) {
   torch::nn::Linear net(1, 1);
+  move_to_test_device(*net);
   torch::optim::SGD optimizer(net->parameters(), 0.1);
   const Logged logged;
   Trainer trainer(fresh("run"), net, optimizer, {.progress = false});
   EXPECT_EQ(trainer.run([&] {
     for ([[maybe_unused]] const int64_t step : trainer.steps(120)) {
       optimizer.zero_grad();
-      net->forward(torch::ones({1, 1})).sum().backward();
+      net->forward(torch::ones({1, 1}, test_device())).sum().backward();
       optimizer.step();
       trainer.log("loss", 0.5);
     }
@@ -256,7 +258,8 @@ TEST_F(TrainerMisuseTest, AnEpochThatChangesNothingIsNoStep) {
   const Logged logged;
   Program program(fresh("run"));
   EXPECT_EQ(program.trainer->run([&] {
-    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(2)) program.net->forward(torch::ones({1, 4}));
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(2))
+      program.net->forward(torch::ones({1, 4}, test_device()));
     EXPECT_EQ(program.trainer->step(), 0);
   }),
             0);
@@ -303,14 +306,15 @@ TEST_F(TrainerMisuseTest, AdviceIsForAProgramWithATrainer) {
   const std::string place = fresh("run");
   for (const double rate : {0.1, 0.2}) {
     torch::nn::Sequential net(torch::nn::Linear(2, 2), torch::nn::Linear(2, 1));
+    move_to_test_device(*net);
     torch::optim::SGD given(net[0]->parameters(), rate), forgotten(net[1]->parameters(), rate);
-    torch::Tensor own = torch::ones({3}, torch::requires_grad());
+    torch::Tensor own = torch::ones({3}, torch::TensorOptions(test_device()).requires_grad(true));
     Trainer trainer(place, net, given, {.save_model_secs = Seconds{0}, .progress = false});
     const Logged logged;
     EXPECT_EQ(trainer.run([&] {
       for (const int64_t step : trainer.steps(trainer.step() + 10)) {
         given.zero_grad();
-        const torch::Tensor loss = net->forward(torch::ones({1, 2})).sum() + own.sum();
+        const torch::Tensor loss = net->forward(torch::ones({1, 2}, test_device())).sum() + own.sum();
         loss.backward();
         given.step();
         forgotten.step();

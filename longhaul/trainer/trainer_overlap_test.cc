@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint.h"
+#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
@@ -28,12 +29,13 @@ struct LargeProgram {
       : net(torch::nn::Linear(256, 1024), torch::nn::Linear(1024, 256), torch::nn::Linear(256, 4)),
         optimizer(net->parameters(), torch::optim::SGDOptions(1e-3).momentum(0.9)),
         trainer(directory, net, optimizer, {.save_model_secs = Seconds{0}, .progress = false}) {
+    move_to_test_device(*net);
     trainer.keep("count", count);
   }
 
   void step() {
     optimizer.zero_grad();
-    const torch::Tensor loss = net->forward(torch::randn({4, 256})).square().mean();
+    const torch::Tensor loss = net->forward(torch::randn({4, 256}, test_device())).square().mean();
     loss.backward();
     optimizer.step();
     ++count;
@@ -46,7 +48,7 @@ struct LargeProgram {
   // Sums: a tensor that has some elements of another step has another one.
   std::vector<at::Tensor> state() const {
     std::vector<at::Tensor> all{torch::full({}, count, torch::kLong)};
-    for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().sum(torch::kDouble));
+    for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().sum(torch::kDouble).cpu());
     std::vector<double> momenta;  // the states are in no order
     for (const auto& state : optimizer.state()) {
       const auto& of_sgd = static_cast<const torch::optim::SGDParamState&>(*state.second);

@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
@@ -219,7 +220,7 @@ TEST_F(TrainerTest, ValidationDoesNotChangeTheTrainingAndItsCountsAreExact) {
       const double metric = program.trainer->validate([&] {
         EXPECT_FALSE(program.net->is_training());
         EXPECT_FALSE(at::GradMode::is_enabled());
-        return program.net->forward(torch::randn({8, 4})).square().mean().item<double>();
+        return program.net->forward(torch::randn({8, 4}, test_device())).square().mean().item<double>();
       });
       EXPECT_TRUE(program.net->is_training());
       program.seen += metric;
@@ -511,6 +512,8 @@ TEST_F(TrainerTest, ALoaderThatHasShrunkIsTold) {
 
 TEST_F(TrainerTest, SeveralModulesHaveTheirNames) {
   torch::nn::Linear generator(2, 2), critic(2, 1);
+  move_to_test_device(*generator);
+  move_to_test_device(*critic);
   torch::optim::SGD for_generator(generator->parameters(), 0.1), for_critic(critic->parameters(), 0.1);
   Trainer trainer(fresh("run"), {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic},
                   {.progress = false});
@@ -518,7 +521,8 @@ TEST_F(TrainerTest, SeveralModulesHaveTheirNames) {
                         [&](int64_t step) {
                           torch::optim::SGD& optimizer = step == 0 ? for_critic : for_generator;
                           optimizer.zero_grad();
-                          const torch::Tensor loss = critic->forward(generator->forward(torch::ones({1, 2}))).mean();
+                          const torch::Tensor noise = torch::ones({1, 2}, test_device());
+                          const torch::Tensor loss = critic->forward(generator->forward(noise)).mean();
                           loss.backward();
                           optimizer.step();
                           return loss;
@@ -546,6 +550,7 @@ struct Counting {
   torch::optim::SGD optimizer{net->parameters(), torch::optim::SGDOptions(1)};
   Counting() {
     const torch::NoGradGuard no_grad;
+    move_to_test_device(*net);
     net->weight.zero_();
   }
   torch::Tensor step() {

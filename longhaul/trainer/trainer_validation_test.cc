@@ -6,6 +6,7 @@
 #include <torch/utils.h>
 
 #include "longhaul/binding/module_average.h"
+#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/trainer/trainer_fixture.h"
 
 namespace longhaul {
@@ -69,18 +70,19 @@ TEST_F(TrainerValidationTest, ThatWritesToTheModuleIsToldOnceInARun) {
 
 TEST_F(TrainerValidationTest, WhoseStatisticsAreTakenIsTold) {
   torch::nn::Sequential net(torch::nn::Linear(2, 2), torch::nn::BatchNorm1d(2));
+  move_to_test_device(*net);
   torch::optim::SGD optimizer(net->parameters(), 0.1);
   Trainer trainer(fresh("run"), net, optimizer, {.progress = false});
   EXPECT_EQ(trainer.run([&] {
     for ([[maybe_unused]] const int64_t step : trainer.steps(2)) {
       optimizer.zero_grad();
-      const torch::Tensor loss = net->forward(torch::randn({8, 2})).square().mean();
+      const torch::Tensor loss = net->forward(torch::randn({8, 2}, test_device())).square().mean();
       loss.backward();
       optimizer.step();
       trainer.log("loss", loss);
       trainer.validate([&] {
         net->train();
-        return net->forward(torch::randn({8, 2})).sum().item<double>();
+        return net->forward(torch::randn({8, 2}, test_device())).sum().item<double>();
       });
     }
   }),
@@ -142,7 +144,7 @@ TEST_F(TrainerValidationTest, WithAveragedWeightsIsNotBlamed) {
   average.update();
   validate(program, [&] {
     const AveragedWeights weights(average);
-    return program.net->forward(torch::ones({2, 4})).sum().item<double>();
+    return program.net->forward(torch::ones({2, 4}, test_device())).sum().item<double>();
   });
   EXPECT_THAT(logged_.warnings(), IsEmpty());
 }

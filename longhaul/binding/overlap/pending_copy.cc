@@ -32,9 +32,16 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   }
 }
 
+void notify(const std::atomic<int>& waiting, Mutex& mutex, CondVar& changed) {
+  if (waiting.load() == 0) return;
+  const MutexLock lock(mutex);
+  changed.notify_all();
+}
+
 }  // namespace
 
 void PendingCopy::add(const std::string& name, const at::Tensor& source, const at::Tensor& destination) {
+  if (DeviceCopy::takes(source, destination)) return devices_.add(name, source, destination);
   const size_t bytes = source.nbytes();
   const bool is_small = at_once_ + bytes <= kAtOnce;
   const bool comes_later =
@@ -53,6 +60,7 @@ void PendingCopy::add(const std::string& name, const at::Tensor& source, const a
 }
 
 void PendingCopy::close() {
+  devices_.close();
   if (parts_.empty()) return;
   for (const Part& part : parts_) by_address_.emplace_back(part.from + part.bytes, &part);
   std::sort(by_address_.begin(), by_address_.end(),
@@ -110,12 +118,14 @@ void PendingCopy::compare(size_t piece) {
 
 void PendingCopy::done(size_t piece) {
   states_[piece] = kDone;
-  if (waiting_.load() == 0) return;
-  const MutexLock lock(mutex_);
-  changed_.notify_all();
+  notify(waiting_, mutex_, changed_);
 }
 
 bool PendingCopy::copy_next() {
+  if (devices_.start_next()) {
+    notify(waiting_, mutex_, changed_);
+    return true;
+  }
   for (size_t piece = next_++; piece < pieces_; piece = next_++) {
     if (!take_in_hand(piece, kToCopy)) continue;
     copy(piece);
@@ -165,10 +175,11 @@ void PendingCopy::for_each_piece(const void* begin, const void* end, const Do& w
 bool PendingCopy::covers(const void* begin, const void* end) const {
   bool found = false;
   for_each_piece(begin, end, [&](size_t) { found = true; });
-  return found;
+  return found || devices_.covers(begin, end);
 }
 
 void PendingCopy::before_write(const void* begin, const void* end) {
+  devices_.before_write(begin, end);
   for_each_piece(begin, end, [this](size_t piece) {
     was_written_ = true;
     do_or_leave(piece);
@@ -181,22 +192,24 @@ bool PendingCopy::wait_until_copied(Seconds timeout) {
   ++waiting_;
   {
     const MutexLock lock(mutex_);
-    while (uncopied_ > 0) {
+    while (uncopied_ > 0 || !devices_.all_started()) {
       const Seconds left = until - std::chrono::steady_clock::now();
       if (left <= Seconds{0}) break;
       changed_.wait_for(mutex_, left);  // wait: for the last piece, or until the caller copies, too
     }
   }
   --waiting_;
-  return uncopied_ == 0;
+  return uncopied_ == 0 && devices_.all_started();
 }
 
 void PendingCopy::finish() {
+  devices_.finish();
   for (size_t piece = 0; piece < pieces_; ++piece) do_or_leave(piece);
   for (size_t piece = 0; piece < pieces_; ++piece) await(piece);
 }
 
-bool PendingCopy::samples_changed() const {
+bool PendingCopy::samples_changed() {
+  if (devices_.was_changed()) return true;
   return std::any_of(parts_.begin(), parts_.end(), [this](const Part& part) {
     for (size_t i = 0; i < kSamples; ++i) {
       if (sample_of(part, i, part.from) != part.samples[i]) return true;
@@ -215,6 +228,7 @@ std::optional<std::string> PendingCopy::problem() {
     const MutexLock lock(mutex_);
     if (!why_.empty()) return why_;
   }
+  if (auto of_device = devices_.problem()) return of_device;
   for (const Part& part : parts_) {
     for (size_t i = 0; i < kSamples; ++i) {
       if (sample_of(part, i, part.to) == part.samples[i]) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
+#include "longhaul/binding/overlap/device_copy.h"
 
 namespace longhaul {
 
@@ -36,15 +37,16 @@ class PendingCopy {
   };
   // `turn`: which words are samples, and which kInTurn pieces are copied at once and compared in kLater, too. One more
   // each time.
-  explicit PendingCopy(Kind kind, uint64_t turn = 0) : kind_(kind), turn_(turn) {}
+  explicit PendingCopy(Kind kind, uint64_t turn = 0)
+      : kind_(kind), turn_(turn), devices_(/*is_proof=*/kind == Kind::kProof, turn) {}
   PendingCopy(const PendingCopy&) = delete;
 
-  // Copies at once what is small, or not contiguous in host memory.
+  // Copies at once what is small, or not contiguous in host memory; of other devices' memory nothing (DeviceCopy).
   void add(const std::string& name, const at::Tensor& source, const at::Tensor& destination);
   void close();
-  bool empty() const { return parts_.empty(); }  // all was copied at once
+  bool empty() const { return parts_.empty() && devices_.empty(); }  // all was copied at once
 
-  // Copies the next piece that nobody has in hand; false: there is none.
+  // Copies the next piece that nobody has in hand, or has a device copy a tensor; false: there is none.
   bool copy_next();
   // What is about to be written to, whoever wrote there before: returns when its pieces are done.
   void before_write(const void* begin, const void* end);
@@ -55,9 +57,9 @@ class PendingCopy {
   void finish();
 
   // A write that could have changed the source was announced.
-  bool was_written() const { return was_written_.load(); }
-  // Whether a sample of a source is no longer what it was at the moment.
-  bool samples_changed() const;
+  bool was_written() { return was_written_.load() || devices_.was_written(); }
+  // Whether a sample of a source is no longer what it was at the moment. It waits for other devices than the CPU.
+  bool samples_changed();
   // Writes can no longer be followed, for this reason.
   void spoil(std::string why) EXCLUDES(mutex_);
   // After finish(): why the copies may not be those of the moment; nullopt: they are.
@@ -92,6 +94,7 @@ class PendingCopy {
 
   const Kind kind_;
   const uint64_t turn_;
+  DeviceCopy devices_;
   size_t at_once_ = 0;                                                // bytes
   std::vector<Part> parts_;                                           // in the order of add()
   std::vector<std::pair<const std::byte*, const Part*>> by_address_;  // each part, with the end of it and of all before

@@ -40,6 +40,7 @@ void BoundTensors::add(const std::string& name, const at::Tensor& tensor) {
                     name));
   }
   own_.insert(impl);
+  streams_.add(tensor);
 }
 
 bool BoundTensors::any_has(const at::Tensor& tensor) {

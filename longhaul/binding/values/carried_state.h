@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/binding/bound_kept.h"
+#include "longhaul/binding/values/bound_kept.h"
 #include "longhaul/binding/watches/change_watch.h"
 
 namespace longhaul {

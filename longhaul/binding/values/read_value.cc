@@ -1,9 +1,6 @@
 #include "longhaul/binding/values/read_value.h"
 
-#include <c10/util/Exception.h>
-#include <fmt/format.h>
-
-#include "longhaul/base/error.h"
+#include "longhaul/binding/devices/device_error.h"
 #include "longhaul/binding/overlap/overlapped_copies.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
@@ -15,10 +12,7 @@ Tensor read_value(const TorchValue& value, OverlappedCopies& copies) {
   try {
     return to_tensor(later != nullptr ? value.copy_later(*later) : value.read());
   } catch (const c10::Error& error) {
-    throw InternalError(
-        fmt::format("{} cannot be read: {}. A device that has failed stays so for this process: start "
-                    "the program again, which continues from its newest checkpoint",
-                    value.name, error.what_without_backtrace()));
+    throw_device_error(value.name, error);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/binding/devices/pinned_memory.h"
 #include "longhaul/binding/overlap/pending_copy.h"
 #include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/binding/values/torch_values.h"
@@ -84,7 +85,7 @@ void ModuleForm::check() const {
 const at::Tensor& CopyBuffer::memory_for(const at::Tensor& source) {
   const bool fits = buffer_.defined() && VariableSlot::exclusive(buffer_) && buffer_.sizes() == source.sizes() &&
                     buffer_.scalar_type() == source.scalar_type();
-  if (!fits) buffer_ = at::empty(source.sizes(), at::TensorOptions(source.scalar_type()));
+  if (!fits) buffer_ = host_memory_for(source);
   return buffer_;
 }
 
@@ -125,6 +126,18 @@ TorchValue tensor_value(std::string name, const at::Tensor& tensor) {
   return value;
 }
 
+namespace {
+
+// Batch norm writes its statistics without saying so: on a device a copy stays there, and that is copied later.
+std::function<at::Tensor(PendingCopy&)> copied_apart(const std::string& name, const at::Tensor& buffer) {
+  if (buffer.is_cpu()) return nullptr;
+  return [name, buffer, copies = std::make_shared<CopyBuffer>()](PendingCopy& later) {
+    return copies->copy_later(name, own_memory_of(buffer).clone(), later);
+  };
+}
+
+}  // namespace
+
 std::vector<TorchValue> module_values(torch::nn::Module& module) {
   std::vector<TorchValue> values;
   for (const auto& parameter : module.named_parameters()) {
@@ -134,7 +147,7 @@ std::vector<TorchValue> module_values(torch::nn::Module& module) {
   }
   for (const auto& buffer : module.named_buffers()) {
     values.push_back(tensor_value(buffer.key(), buffer.value()));
-    values.back().copy_later = nullptr;  // batch norm writes its statistics without saying so
+    values.back().copy_later = copied_apart(buffer.key(), buffer.value());
   }
   return values;
 }
@@ -143,6 +156,20 @@ TorchValue generator_value(std::string name, std::shared_ptr<GeneratorWatch> gen
   const auto read = [generator] { return generator->state(); };
   const auto assign = [generator](const at::Tensor& state) { generator->restore(state); };
   return {.name = std::move(name), .dtype = kUInt8, .shape = shape_of(read()), .read = read, .assign = assign};
+}
+
+TorchValue device_generator_value(std::string name, std::shared_ptr<GeneratorWatch> generator) {
+  TorchValue value = generator_value(std::move(name), generator);
+  value.expected = std::exchange(value.shape, Shape::unknown_rank());
+  value.assign = [generator, name = value.name, size = value.expected->num_elements()](const at::Tensor& state) {
+    if (state.numel() == 0) return;  // the checkpoint lacks it, which the restore has said
+    if (state.numel() == size) return generator->restore(state);
+    log_warning(
+        "generators/{} has {} bytes in the checkpoint, but {} with this libtorch: it is not restored, so steps that "
+        "draw random numbers on that device draw others than an uninterrupted run",
+        name, state.numel(), size);
+  };
+  return value;
 }
 
 void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter) {

@@ -99,6 +99,8 @@ TorchValue gradient_value(std::string name, const at::Tensor& parameter);
 
 class GeneratorWatch;
 TorchValue generator_value(std::string name, std::shared_ptr<GeneratorWatch> generator);
+// A checkpoint may lack it, or have the state of another libtorch, which is left out with a warning.
+TorchValue device_generator_value(std::string name, std::shared_ptr<GeneratorWatch> generator);
 
 // Whether a value that was read means that there is none where `like` is expected.
 bool is_absent(const at::Tensor& value, const at::Tensor& like);

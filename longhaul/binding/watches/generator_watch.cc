@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "longhaul/base/log.h"
 #include "longhaul/binding/watches/private_member.h"
@@ -50,23 +49,6 @@ struct AllWatches {
 
 }  // namespace
 
-void tell_unsaved_generators(const std::vector<at::Tensor>& tensors,
-                             const std::map<std::string, at::Generator>& bound) {
-  std::set<std::string> told;
-  for (const at::Tensor& tensor : tensors) {
-    const at::Device device = tensor.device();
-    const bool is_bound = std::any_of(bound.begin(), bound.end(), [&](const auto& generator) {
-      return generator.second.device().type() == device.type();
-    });
-    if (device.is_cpu() || is_bound || !told.insert(device.str()).second) continue;
-    log_info(
-        "checkpoints do not have the default generator of {}: if steps draw random numbers there (such as dropout's), "
-        "bind it, for a restart to continue with the same ones: TorchTrainingOptions::generators = {{{{\"device\", "
-        "at::globalContext().defaultGenerator(device)}}}}",
-        device.str());
-  }
-}
-
 std::shared_ptr<GeneratorWatch> GeneratorWatch::of(const at::Generator& generator) {
   AllWatches& all = AllWatches::get();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -78,13 +60,6 @@ std::shared_ptr<GeneratorWatch> GeneratorWatch::of(const at::Generator& generato
     known = watch;
   }
   return watch;
-}
-
-// An engine makes its numbers as soon as the first one is drawn, and is never at their beginning again.
-bool GeneratorWatch::Moment::is_just_seeded() const {
-  if (!engine) return false;
-  const at::mt19937_data_pod& data = data_of(*engine);
-  return data.left_ == 1 && data.next_ == 0;
 }
 
 at::CPUGeneratorImpl* GeneratorWatch::on_cpu() const {
@@ -114,6 +89,18 @@ bool GeneratorWatch::is_at(const Moment& moment) {
   }
   return moment.next_float == cpu->next_float_normal_sample() &&
          moment.next_double == cpu->next_double_normal_sample() && same_engine(*moment.engine, engine_of(*cpu));
+}
+
+// On the CPU an engine makes its numbers as soon as the first one is drawn, and is never at their beginning again.
+bool GeneratorWatch::is_just_seeded(const Moment& moment) {
+  if (moment.engine) {
+    const at::mt19937_data_pod& data = data_of(*moment.engine);
+    return data.left_ == 1 && data.next_ == 0;
+  }
+  const std::lock_guard<std::mutex> lock(generator_.mutex());
+  at::Generator seeded = generator_.clone();
+  seeded.set_current_seed(moment.seed);
+  return at::equal(moment.state, seeded.get_state());
 }
 
 void GeneratorWatch::put_back(const Moment& moment) {
@@ -157,10 +144,10 @@ void GeneratorWatch::forget() {
 bool GeneratorWatch::judge(int64_t number) {
   const bool restored = phase_ == Phase::kRestored;
   if (restored && number == 0) return false;  // no step had been made: the program begins as it always does
-  const bool seeded_again = restored && found_ && found_->is_just_seeded() && found_->seed == left_.seed;
+  const bool seeded_again = restored && found_ && is_just_seeded(*found_) && found_->seed == left_.seed;
   if (seeded_again || !found_) {
     ++same_;
-  } else if (found_->is_just_seeded() || found_->seed != left_.seed) {
+  } else if (is_just_seeded(*found_) || found_->seed != left_.seed) {
     ++seeded_;
   } else {
     ++drawn_;

@@ -13,10 +13,6 @@
 
 namespace longhaul {
 
-// Says for each device of these tensors but the CPU that its default generator is in no checkpoint, unless one of such
-// a device is bound.
-void tell_unsaved_generators(const std::vector<at::Tensor>& tensors, const std::map<std::string, at::Generator>& bound);
-
 // The state of a random number generator before and after each step function. A checkpoint has the state after the last
 // step: numbers drawn between two steps are drawn again by a restart, if they are drawn before every step.
 //
@@ -53,14 +49,13 @@ class GeneratorWatch {
     c10::optional<float> next_float;
     c10::optional<double> next_double;
     at::Tensor state;  // on other devices
-
-    bool is_just_seeded() const;
   };
   enum class Phase { kFresh, kRestored, kLeft };
 
   at::CPUGeneratorImpl* on_cpu() const;
   Moment moment();
   bool is_at(const Moment& moment);  // without a copy of its state
+  bool is_just_seeded(const Moment& moment);
   void put_back(const Moment& moment);
   bool judge(int64_t number);  // true: the restored state applies
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "longhaul/testing/fake_device/fake_generators.h"
 #include "longhaul/testing/fake_device/fake_memory.h"
 #include "longhaul/testing/fake_device/fake_streams.h"
 
@@ -105,6 +106,7 @@ class Call {
       : op_(op), name_(op.schema().name()), arguments_(torch::jit::last(*stack, op.schema().arguments().size()).vec()) {
     torch::jit::drop(*stack, arguments_.size());
     check_devices();
+    choose_generator();
   }
 
   void make(Stack* results) {
@@ -139,6 +141,16 @@ class Call {
     };
     for (const IValue& value : arguments_) {
       if (has_tensors(value)) for_each_tensor(value, check);
+    }
+  }
+
+  void choose_generator() {
+    const auto& arguments = op_.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].name() != "generator") continue;
+      const at::Generator given = arguments_[i].isNone() ? at::Generator() : arguments_[i].toGenerator();
+      const at::Generator on_host = generator_on_host(given, device_);
+      if (on_host.defined()) arguments_[i] = on_host;
     }
   }
 
@@ -200,13 +212,19 @@ class Call {
     FakeStreams::instance().wait(stream());
     Stack made = arguments_on(at::kCPU, &host_of);
     replace_out_arguments(made);
-    run_on_host(op_, made);
+    draw_or_compute(made);
     std::vector<at::Tensor> places;
     for (size_t i = 0; i < made.size(); ++i) {
       results->push_back(has_tensors(made[i]) ? result(i, made[i], &places) : made[i]);
       if (is_out(i)) on_host(results->back().toTensor()).copy_(made[i].toTensor());
     }
     write_new_results(op_, made, places);
+  }
+
+  void draw_or_compute(Stack& stack) const {
+    std::optional<DrawFromDevice> drawing;
+    if (draws()) drawing.emplace(device_);
+    run_on_host(op_, stack);
   }
 
   // Kernels resize them, which the host's view of a device's memory cannot be.

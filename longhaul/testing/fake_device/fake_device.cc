@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "longhaul/testing/fake_device/deferred_call.h"
+#include "longhaul/testing/fake_device/fake_generators.h"
 #include "longhaul/testing/fake_device/fake_memory.h"
 #include "longhaul/testing/fake_device/fake_streams.h"
 
@@ -97,13 +99,38 @@ at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArray
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
 }
 
+// Blocks of pinned host memory.
+struct PinnedBlocks {
+  std::mutex mutex;
+  std::set<const void*> begins;
+
+  static PinnedBlocks& get() {
+    static auto* blocks = new PinnedBlocks;
+    return *blocks;
+  }
+};
+
+bool is_pinned_memory(const at::Tensor& tensor) {
+  PinnedBlocks& blocks = PinnedBlocks::get();
+  const std::lock_guard<std::mutex> lock(blocks.mutex);
+  return blocks.begins.count(tensor.storage().data()) > 0;
+}
+
 // The host sees the values when the copy to it is over; what it gives may be changed at once.
-at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool) {
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
   const at::AutoDispatchBelowAutograd below_autograd;
   const at::DisableRecordFunctionGuard unrecorded;
   const c10::Stream stream = streams().current(self.is_cpu() ? to.device() : self.device());
   if (to.is_cpu()) {
     ++copies_to_host;
+    if (non_blocking && is_pinned_memory(to)) {
+      streams().enqueue(stream, [from = on_host(self), to] {
+        const at::AutoDispatchBelowAutograd below_autograd_then;
+        const at::DisableRecordFunctionGuard unrecorded_then;
+        to.copy_(from);
+      });
+      return to;
+    }
     count_wait();
     streams().wait(stream);
     to.copy_(on_host(self));
@@ -250,6 +277,24 @@ Counts counts() {
   return {calls.operators, calls.waits, copies_to_host, copies_to_device};
 }
 
+void draw_from_own_generators() {
+  set_draws_from_own(true);
+}
+
+at::Tensor pinned_memory(at::IntArrayRef sizes, at::ScalarType dtype) {
+  const at::Tensor memory = at::empty(sizes, dtype);
+  PinnedBlocks& blocks = PinnedBlocks::get();
+  {
+    const std::lock_guard<std::mutex> lock(blocks.mutex);
+    blocks.begins.insert(memory.data_ptr());
+  }
+  const auto free = [memory, &blocks](void* begin) {
+    const std::lock_guard<std::mutex> lock(blocks.mutex);
+    blocks.begins.erase(begin);
+  };
+  return at::from_blob(memory.data_ptr(), sizes, free, memory.options());
+}
+
 int64_t allocated_bytes() {
   return FakeMemory::instance().allocated();
 }
@@ -266,6 +311,7 @@ void reset() {
   streams().find_again();
   FakeMemory::instance().fail_allocation(0);
   streams().wait_for_all();
+  set_draws_from_own(false);
   reset_call_counts();
   copies_to_host = 0;
   copies_to_device = 0;

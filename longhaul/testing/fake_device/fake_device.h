@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
@@ -17,9 +18,10 @@ class Module;
 // - A stream runs nothing before somebody waits for it, and then no more than that: without the event or the wait that
 //   it needs, code gets wrong data in each run, not in one of a thousand.
 // - Memory that was not written, or is freed, has all bits set: NaN, or -1.
-// - The kernels are those of the CPU, with its generator, so results are the same bytes.
+// - The kernels are those of the CPU, with its generator, so results are the same bytes; after
+//   draw_from_own_generators(), with one of the device.
 //
-// Not imitated: pinned memory, the speed of anything, and a generator of its own. Any thread may call anything here.
+// Not imitated: the speed of anything. Any thread may call anything here.
 namespace longhaul::fake_device {
 
 // Makes libtorch know `devices` such devices, as `privateuseone:0` and so on. To be called before the process uses
@@ -41,6 +43,13 @@ struct Counts {
 };
 Counts counts();
 
+// Each device's kernels draw from its default_generator() until reset(), as on a GPU.
+void draw_from_own_generators();
+at::Generator default_generator(c10::Device device);
+
+// Host memory to which a copy with `non_blocking` is enqueued. A copy to other host memory waits.
+at::Tensor pinned_memory(at::IntArrayRef sizes, at::ScalarType dtype);
+
 // Memory that tensors have now, in all devices.
 int64_t allocated_bytes();
 
@@ -50,7 +59,7 @@ void fail_allocation(int64_t n);
 // As after an error of a kernel: whoever waits for a device from now on gets c10::Error with this reason.
 void lose(const std::string& reason);
 
-// Runs all that is enqueued, forgets faults and counts.
+// Runs all that is enqueued, forgets faults and counts. Kernels draw from the CPU's generator again.
 void reset();
 
 }  // namespace longhaul::fake_device

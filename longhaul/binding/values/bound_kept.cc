@@ -1,4 +1,4 @@
-#include "longhaul/binding/bound_kept.h"
+#include "longhaul/binding/values/bound_kept.h"
 
 #include <fmt/format.h>
 
