@@ -40,6 +40,10 @@ TEST(Error, ASystemErrorNamesTheThingAndTheReason) {
 TEST(Error, AForeignExceptionHasTheUnknownCode) {
   EXPECT_EQ(code_of(std::make_exception_ptr(std::logic_error("x"))), Code::kUnknown);
   EXPECT_EQ(message_of(std::make_exception_ptr(std::logic_error("x"))), "x");
+  struct Silent : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  EXPECT_THAT(message_of(std::make_exception_ptr(Silent())), ::testing::HasSubstr("an exception without a text"));
   EXPECT_EQ(code_of(nullptr), Code::kOk);
 }
 

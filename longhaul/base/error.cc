@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <typeinfo>
 
 namespace longhaul {
 
@@ -114,7 +115,8 @@ std::string message_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
-    return e.what();
+    const char* const text = e.what();  // of a class of the program's own: perhaps null
+    return text != nullptr ? text : std::string("an exception without a text: ") + typeid(e).name();
   } catch (...) {
     return "an exception that is not a std::exception";
   }

@@ -82,8 +82,8 @@ struct JobThreads::State : std::enable_shared_from_this<State> {
   void run(const Job& job) const {
     try {
       job();
-    } catch (const std::exception& error) {
-      log_error("{}: one of its {} failed: {}", names.owner, names.jobs, error.what());
+    } catch (...) {
+      log_error("{}: one of its {} failed: {}", names.owner, names.jobs, message_of(std::current_exception()));
     }
   }
 

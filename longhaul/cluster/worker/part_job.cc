@@ -122,10 +122,10 @@ class RunningPart {
     place().wait(proto::PLACE_GATE);
     try {
       prepared.write();
-    } catch (const std::exception& error) {
+    } catch (const std::exception&) {
       if (!call().joint) throw;
       const std::string why = fmt::format("step {} was committed on other tasks, but not on task {}: {}", call().step,
-                                          job_.worker->transport.task(), error.what());
+                                          job_.worker->transport.task(), message_of(std::current_exception()));
       log_error("{}", why);
       prepared.mark_inconsistent(why);
       throw;

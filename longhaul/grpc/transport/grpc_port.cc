@@ -8,10 +8,10 @@
 #include "longhaul/cluster/transport/open_calls.h"
 #include "longhaul/grpc/transport/byte_buffers.h"
 #include "longhaul/grpc/transport/callback_scope.h"
+#include "longhaul/grpc/transport/connection_door.h"
 #include "longhaul/grpc/transport/credentials.h"
 #include "longhaul/grpc/transport/grpc_log.h"
 #include "longhaul/grpc/transport/line_settings.h"
-#include "longhaul/grpc/transport/listen_error.h"
 
 namespace longhaul {
 namespace {
@@ -55,6 +55,7 @@ class ArrivedCall final : public grpc::ServerGenericBidiReactor, public std::ena
   }
 
   const std::string& path() const { return path_; }
+  uint64_t most_bytes() const { return most_frame_bytes(options_.frames); }
   std::optional<Seconds> time_left() const {
     if (deadline_ == std::chrono::system_clock::time_point::max()) return std::nullopt;
     return deadline_ - std::chrono::system_clock::now();
@@ -145,7 +146,12 @@ class PortCall final : public WireCall {
   const std::string& path() const override { return call_->path(); }
   Slices take_request() override { return call_->take_request(); }
   std::optional<Seconds> time_left() const override { return call_->time_left(); }
-  void reply(Slices message) override { call_->reply(message); }
+  void reply(Slices message) override {
+    const uint64_t bytes = total_bytes(message), most = call_->most_bytes();
+    if (bytes <= most) return call_->reply(message);
+    fail(ResourceExhaustedError(
+        fmt::format("{}: an answer of {} bytes is above the limit, {}: fetch less in one run", path(), bytes, most)));
+  }
   void fail(const Error& error) override { call_->finish(status_of(error)); }
   void on_gone(std::function<void()> gone) override { call_->on_gone(std::move(gone)); }
 
@@ -165,7 +171,7 @@ void ArrivedCall::OnReadDone(bool ok) {
   } catch (const Error& error) {
     call->fail(error);
   } catch (const std::exception& error) {
-    call->fail(UnknownError(error.what()));
+    call->fail(UnknownError(message_of(std::current_exception())));
   }
 }
 
@@ -190,11 +196,14 @@ std::optional<grpc::Status> ArrivedCall::refusal_of(const grpc::GenericCallbackS
 // gRPC's server, and what it asks for the reactor of each call.
 class GrpcPort::Listener final : public grpc::CallbackGenericService {
  public:
-  Listener(std::shared_ptr<State> state, int& port) : state_(std::move(state)) {
+  explicit Listener(std::shared_ptr<State> state)
+      : state_(std::move(state)), door_(std::in_place, state_->options.address, state_->options.limits.lost_line) {
     const QuietGrpc quiet;
     const Options& options = state_->options;
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(options.address, server_credentials(options.security, options.read_files_again), &port);
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        server_credentials(options.security, options.read_files_again));
     builder.RegisterCallbackGenericService(this);
     for (const LineSetting& setting : server_settings(options.limits, options.frames)) {
       builder.AddChannelArgument(setting.name, setting.value);
@@ -202,12 +211,21 @@ class GrpcPort::Listener final : public grpc::CallbackGenericService {
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) throw_listen_error(options.address);
+    if (server_ == nullptr) throw UnavailableError(fmt::format("cannot serve on {}: gRPC refuses it", options.address));
+    door_->open([this](int listener, int connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+      taken.listener_fd = listener;
+      taken.fd = connection;
+      acceptor_->HandleNewConnection(&taken);
+    });
   }
   ~Listener() override {
     constexpr auto kToSendReplies = std::chrono::milliseconds(200);
+    door_.reset();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kToSendReplies);
   }
+
+  int port() const { return door_->port(); }
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
     const CallbackScope scope;
@@ -218,11 +236,17 @@ class GrpcPort::Listener final : public grpc::CallbackGenericService {
 
  private:
   const std::shared_ptr<State> state_;
+  std::optional<ConnectionDoor> door_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 
 GrpcPort::GrpcPort(Options options)
-    : state_(std::make_shared<State>(std::move(options))), listener_(std::make_unique<Listener>(state_, port_)) {}
+    : state_(std::make_shared<State>(std::move(options))), listener_(std::make_unique<Listener>(state_)) {}
+
+int GrpcPort::port() const {
+  return listener_->port();
+}
 
 GrpcPort::~GrpcPort() {
   end_all(UnavailableError("the task has closed its port"));

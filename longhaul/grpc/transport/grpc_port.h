@@ -28,14 +28,14 @@ class GrpcPort {
   };
 
   // Listens. AlreadyExistsError: the address is in use; InvalidArgumentError, PermissionDeniedError, UnavailableError:
-  // see listen_error.h.
+  // see listening_sockets.h.
   explicit GrpcPort(Options options);
   // Ends all calls, and waits for handlers that are under way: not inside a callback of gRPC.
   ~GrpcPort();
   GrpcPort(const GrpcPort&) = delete;
   GrpcPort& operator=(const GrpcPort&) = delete;
 
-  int port() const { return port_; }
+  int port() const;
 
   // Ends the calls that wait.
   void end_all(const Error& error);
@@ -44,7 +44,6 @@ class GrpcPort {
   struct State;
   class Listener;
   const std::shared_ptr<State> state_;
-  int port_ = 0;
   const std::unique_ptr<Listener> listener_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/grpc/grpc_fixture.h"
+#include "longhaul/grpc/raw_channel_fixture.h"
 #include "longhaul/grpc/tcp_proxy_fixture.h"
 #include "longhaul/grpc/transport/credentials.h"
 #include "longhaul/grpc/transport/line_settings.h"
@@ -131,6 +132,19 @@ TEST_F(GrpcPortTest, AWireCallsFailureKeepsItsCodeAndText) {
   EXPECT_THAT(error_of_bytes(path + "Forget", "x"), HasSubstr("was let go without a reply"));
   text = std::string(50'000, '\n');
   EXPECT_THAT(error_of_bytes(path + "Fail", "x"), HasSubstr("(50000 bytes in all)"));
+}
+
+TEST(GrpcPortLimits, AnAnswerAboveTheLimitIsAnError) {
+  GrpcPair pair({.limits = patient_limits(), .frames = {.most_bytes = 100'000}});
+  pair.ps->serve_wire(kMasterPath, [&](std::shared_ptr<WireCall> call) {
+    call->reply(slices_of(std::string(call->path().ends_with("Large") ? 100'001 : 99'000, 'x')));
+  });
+  const RawChannel channel("127.0.0.1:" + std::to_string(pair.ps->port()));
+  constexpr int kResourceExhausted = 8;
+  const RawReply large = channel.call(std::string(kMasterPath) + "Large", "");
+  EXPECT_EQ(large.code, kResourceExhausted);
+  EXPECT_THAT(large.text, HasSubstr("an answer of 100001 bytes is above the limit, 100000"));
+  EXPECT_EQ(channel.call(std::string(kMasterPath) + "Small", "").code, 0);
 }
 
 TEST_F(GrpcPortTest, AWireCallHearsThatItsCallerHasGone) {

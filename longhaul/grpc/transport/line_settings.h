@@ -17,7 +17,7 @@ struct LineSetting {
 // The settings of a connection. Both ends ask each other whether they live, also while there are no calls: when nothing
 // has come for TransportLimits::kAskAfter, which is also how often gRPC lets a caller ask. A question that is not
 // answered within TransportLimits::lost_line ends the connection, and so do bytes that the peer's machine has not
-// acknowledged for so long (TCP_USER_TIMEOUT, which gRPC sets to the same value). So
+// acknowledged for so long (TCP_USER_TIMEOUT, which gRPC and our ConnectionDoor set to the same value). So
 //   - a peer whose process is paused for less than lost_line keeps all its connections;
 //   - a line that is cut is noticed lost_line to TransportLimits::longest_cut() after the last byte has come, or
 //     lost_line after the first byte that was sent in vain, if that is sooner;

@@ -1,11 +1,13 @@
-#include "longhaul/grpc/transport/listen_error.h"
+#include "longhaul/grpc/transport/listening_sockets.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <system_error>
 
@@ -32,32 +34,59 @@ AddressList look_up(const std::string& address) {
                                          address, gai_strerror(status)));
 }
 
-int errno_of_bind(const addrinfo& candidate) {
+sockaddr_in6 all_addresses(in_port_t port) {
+  sockaddr_in6 all{};
+  all.sin6_family = AF_INET6;
+  all.sin6_port = port;
+  return all;
+}
+
+bool is_all_of_ipv4(const sockaddr_storage& address) {
+  return address.ss_family == AF_INET && reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == INADDR_ANY;
+}
+
+in_port_t& port_of(sockaddr_storage& address) {
+  return address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                       : reinterpret_cast<sockaddr_in&>(address).sin_port;
+}
+
+// A socket that listens there; below 0: none, for the reason in errno.
+int listening_on(const sockaddr_storage& address) {
   const AboveStdio above;
-  const int descriptor = socket(candidate.ai_family, candidate.ai_socktype | SOCK_CLOEXEC, candidate.ai_protocol);
-  if (descriptor < 0) return errno;
-  const int on = 1;
-  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const bool is_bound = bind(descriptor, candidate.ai_addr, candidate.ai_addrlen) == 0 && listen(descriptor, 1) == 0;
-  const int error = is_bound ? 0 : errno;
-  close(descriptor);
-  return error;
+  const int socket = ::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (socket < 0) return socket;
+  const int on = 1, off = 0;
+  ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (address.ss_family == AF_INET6) ::setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  const socklen_t size = address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 && ::listen(socket, SOMAXCONN) == 0)
+    return socket;
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
 }
 
-int errno_of_listening(const std::string& address) {
-  const AddressList candidates = look_up(address);
-  for (const addrinfo* candidate = candidates.get(); candidate != nullptr; candidate = candidate->ai_next) {
-    if (const int error = errno_of_bind(*candidate)) return error;
+int listening_on_all_or_one(const sockaddr_storage& address) {
+  if (is_all_of_ipv4(address)) {
+    sockaddr_storage all{};
+    const sockaddr_in6 of_ipv6 = all_addresses(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+    std::memcpy(&all, &of_ipv6, sizeof of_ipv6);
+    const int socket = listening_on(all);
+    if (socket >= 0 || errno == EADDRINUSE) return socket;
   }
-  return 0;
+  return listening_on(address);
 }
 
-}  // namespace
+int port_of_socket(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return ntohs(port_of(address));
+}
 
-void throw_listen_error(const std::string& address) {
-  const int error = errno_of_listening(address);
-  const std::string what = fmt::format("cannot listen on {}: {}", address,
-                                       error == 0 ? "gRPC refuses it" : std::generic_category().message(error));
+[[noreturn]] void throw_listen_error(const std::string& address, int error) {
+  const std::string what = fmt::format("cannot listen on {}: {}", address, std::generic_category().message(error));
   switch (error) {
     case EADDRINUSE:
       throw AlreadyExistsError(what +
@@ -71,6 +100,35 @@ void throw_listen_error(const std::string& address) {
     case EPERM: throw PermissionDeniedError(what + ": take a port above 1023");
     default: throw UnavailableError(what + ": try again, or give the task another address");
   }
+}
+
+}  // namespace
+
+// An address that the machine does not have is passed by if it has another one of that name, as ::1 in a container.
+ListeningSockets::ListeningSockets(const std::string& address) {
+  const AddressList candidates = look_up(address);
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* candidate = candidates.get(); candidate != nullptr; candidate = candidate->ai_next) {
+    sockaddr_storage place{};
+    std::memcpy(&place, candidate->ai_addr, candidate->ai_addrlen);
+    if (port_ != 0) port_of(place) = htons(static_cast<uint16_t>(port_));
+    const int socket = listening_on_all_or_one(place);
+    if (socket < 0) {
+      error = errno;
+      if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) continue;
+      break;
+    }
+    sockets_.push_back(socket);
+    port_ = port_of_socket(socket);
+    error = 0;
+  }
+  if (!sockets_.empty() && (error == 0 || error == EADDRNOTAVAIL || error == EAFNOSUPPORT)) return;
+  for (const int socket : sockets_) ::close(socket);
+  throw_listen_error(address, error);
+}
+
+ListeningSockets::~ListeningSockets() {
+  for (const int socket : sockets_) ::close(socket);
 }
 
 }  // namespace longhaul
