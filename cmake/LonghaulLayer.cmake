@@ -58,13 +58,13 @@ set(LONGHAUL_ARROWS_train/tenure base io proto events status graph checkpoint/fi
     train/journal train/reporting train/saving train/checkpointing train/status)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)
 set(LONGHAUL_ARROWS_train/divergence base events graph ops session checkpoint/files train/journal train/recovery)
-set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
+set(LONGHAUL_ARROWS_train/sessions base io graph ops session checkpoint/files train/coordination train/saved_state
     train/saving train/tenure train/recovery)
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
     train/journal train/hangs train/onlookers train/reporting train/input train/saving train/checkpointing
     train/status train/tenure train/recovery train/divergence train/sessions)
-set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/hangs
-    train/input train/checkpointing train/tenure train/divergence train/sessions train/hooks)
+set(LONGHAUL_ARROWS_train/monitored base tensor io proto session train/coordination train/signals train/journal
+    train/hangs train/input train/checkpointing train/tenure train/divergence train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
     train/journal train/hangs train/reporting train/input train/saving train/checkpointing train/status train/tenure
     train/divergence train/sessions)

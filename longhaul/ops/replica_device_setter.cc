@@ -1,10 +1,12 @@
 #include "longhaul/ops/replica_device_setter.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string_view>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
@@ -21,12 +23,31 @@ class RoundRobinStrategy {
   size_t num_tasks_, next_ = 0;
 };
 
+// A cluster of chief and workers alone does without parameter servers; one with other jobs has named them otherwise.
+template <typename Cluster>
+void warn_of_other_jobs(const Cluster& cluster, const std::string& job) {
+  constexpr std::string_view kOfReplicas[] = {"chief", "master", "worker", "evaluator", "local"};
+  std::vector<std::string> jobs, others;
+  for (const auto& [name, tasks] : cluster) {
+    jobs.push_back(name);
+    if (std::ranges::count(kOfReplicas, name) == 0) others.push_back(name);
+  }
+  if (others.empty()) return;
+  log_warning(
+      "replica_device_setter: the cluster has no job '{}', of ps_device, but {}: nothing is placed on servers, so each "
+      "program keeps variables of its own",
+      job, fmt::join(jobs, ", "));
+}
+
 // The indices of the tasks of the ps job.
 std::vector<int> indices_of_ps(const ReplicaDeviceOptions& options, const std::string& job) {
   std::vector<int> indices;
   if (options.cluster) {
     const auto tasks = options.cluster->find(job);
-    if (tasks == options.cluster->end()) return {};
+    if (tasks == options.cluster->end()) {
+      warn_of_other_jobs(*options.cluster, job);
+      return {};
+    }
     for (const auto& [index, address] : tasks->second) indices.push_back(index);
     return indices;
   }

@@ -155,6 +155,16 @@ TEST_F(ReplicaDeviceSetter, IsEmptyWhereThereAreNoPsTasks) {  // DS-8
   EXPECT_THROW(replica_device_setter({.ps_tasks = 1, .worker_device = "/tusk:0"}), InvalidArgumentError);
 }
 
+TEST_F(ReplicaDeviceSetter, SaysSoIfTheServersHaveAnotherName) {
+  std::string said;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& text) { said += text; });
+  replica_device_setter({.cluster = ClusterSpec({{"chief", {"b:1"}}, {"worker", {"c:1"}}})});
+  EXPECT_EQ(said, "");
+  replica_device_setter({.cluster = ClusterSpec({{"PS", {"a:1"}}, {"worker", {"c:1"}}})});
+  set_log_sink(before);
+  EXPECT_THAT(said, HasSubstr("the cluster has no job 'ps', of ps_device, but PS, worker"));
+}
+
 TEST_F(ReplicaDeviceSetter, AsksAStrategy) {  // DS-9
   std::vector<std::string> asked;
   int task = 1;

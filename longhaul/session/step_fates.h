@@ -12,9 +12,10 @@ class StepFates {
  public:
   virtual ~StepFates() = default;
 
-  // For an error that said kNotKnown (Error::failed_step()): returns what became of its step. Asks the step's tasks,
-  // and repeats that for as long as `at_most` while they do not know it themselves. Works after the session was lost or
-  // closed, too. kNotKnown: the tasks cannot be reached, or the step is too long ago.
+  // For an error that said kNotKnown or kCommitted (Error::failed_step()): returns what became of its step. Asks the
+  // step's tasks, and repeats that for as long as `at_most` while they do not know it themselves. Works after the
+  // session was lost or closed, too. kNotCommitted: also if it was committed, and a task that it wrote to was started
+  // anew since. kNotKnown: the tasks cannot be reached, or the step is too long ago.
   virtual StepFate find_fate(int64_t step, Seconds at_most) = 0;
 };
 

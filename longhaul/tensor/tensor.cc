@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "longhaul/tensor/lost_value.h"
+
 namespace longhaul {
 namespace {
 
@@ -111,7 +113,9 @@ std::string Tensor::why_undefined() const {
 }
 
 void Tensor::check_defined() const {
-  if (!defined()) throw InvalidArgumentError("an undefined Tensor was read: " + why_undefined());
+  if (defined()) return;
+  if (is_lost_value(*this)) throw AbortedError("a result was read that is lost: " + why_undefined());
+  throw InvalidArgumentError("an undefined Tensor was read: " + why_undefined());
 }
 
 void Tensor::check_dtype(DType wanted) const {

@@ -211,7 +211,7 @@ void ClusterStep::fail(std::exception_ptr error) {
   }
   const Code code = code_of(error);
   if (!run_->writes() || !(may_be_repeated(code) || outcome == StepFate::kCommitted)) std::rethrow_exception(error);
-  if (outcome == StepFate::kNotKnown) note_doubt(*tasks_, *run_, step_);
+  if (outcome != StepFate::kNotCommitted) note_doubt(*tasks_, *run_, step_);
   throw_error(code, fmt::format("{}\n{}", message_of(error), fate_text(outcome)), {outcome, step_});
 }
 

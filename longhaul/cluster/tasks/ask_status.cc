@@ -105,7 +105,13 @@ class StatusQuestions {
     if (clock_.now() < began_ + (logged_ + 1) * kLogEvery) return;
     ++logged_;
     for (const auto& [task, again] : open_)
-      log_warning("CreateSession still waiting for response from worker: {}", task);
+      log_warning("CreateSession still waiting for response from worker: {}{}", task, place_of(task));
+  }
+
+  std::string place_of(const std::string& task) const {
+    if (task == transport_.task()) return ", which is this process: its server was not started (Server::start)";
+    const std::string address = transport_.address_of(task);
+    return address.empty() || address == task ? "" : " (" + address + ")";
   }
 
   Transport& transport_;

@@ -13,6 +13,10 @@ constexpr size_t kMostDoubts = 64;
 constexpr Seconds kAskAgain{0.2};    // while the tasks find it out from each other
 constexpr Seconds kRemembered{100};  // less than StepTable keeps what is over
 
+bool is_another_process(const CallReply& reply) {
+  return reply.error != nullptr && reply.incarnation != 0 && code_of(reply.error) == Code::kAborted;
+}
+
 }  // namespace
 
 void DoubtfulSteps::add(int64_t step, std::vector<proto::Participant> committing) {
@@ -40,7 +44,8 @@ std::optional<DoubtfulSteps::Doubt> DoubtfulSteps::find(int64_t step) const {
   return found != doubts_.end() ? std::optional(*found) : std::nullopt;
 }
 
-// One that has committed decides; otherwise all of them must have said that they have not.
+// Another process decides: all variables are set back with those that it has lost. Then one that has committed;
+// otherwise all of them must have said that they have not.
 StepFate DoubtfulSteps::ask(const Doubt& doubt, Seconds until) {
   CallGroup calls(transport_);
   proto::AskRequest request;
@@ -51,22 +56,21 @@ StepFate DoubtfulSteps::ask(const Doubt& doubt, Seconds until) {
                  .incarnation = task.incarnation(),
                  .message = to_message(request)},
                 until);
-  StepFate fate = StepFate::kNotCommitted;
+  bool has_committed = false, is_known = true;
   while (calls.under_way() > 0) {
     const auto ended = calls.next({.deadline = until});
-    if (!ended) return StepFate::kNotKnown;
+    if (!ended) return has_committed ? StepFate::kCommitted : StepFate::kNotKnown;
+    if (is_another_process(ended->reply)) return StepFate::kNotCommitted;
     const StepFate of_task = said(doubt, ended->reply);
-    if (of_task == StepFate::kCommitted) return of_task;
-    if (of_task == StepFate::kNotKnown) fate = of_task;
+    has_committed |= of_task == StepFate::kCommitted;
+    is_known &= of_task != StepFate::kNotKnown;
   }
-  return fate;
+  if (has_committed) return StepFate::kCommitted;
+  return is_known ? StepFate::kNotCommitted : StepFate::kNotKnown;
 }
 
 StepFate DoubtfulSteps::said(const Doubt& doubt, const CallReply& reply) const {
-  if (reply.error != nullptr) {
-    const bool is_another_process = reply.incarnation != 0 && code_of(reply.error) == Code::kAborted;
-    return is_another_process ? StepFate::kNotCommitted : StepFate::kNotKnown;
-  }
+  if (reply.error != nullptr) return StepFate::kNotKnown;
   const proto::StepState state = header_of<proto::AskReply>(reply.message, "Ask").state();
   if (state == proto::STEP_COMMITTED) return StepFate::kCommitted;
   if (state == proto::STEP_ABORTED) return StepFate::kNotCommitted;

@@ -10,8 +10,8 @@
 
 namespace longhaul {
 
-// The steps of a session that were to be committed, but whose tasks have not answered: whoever would make such a step
-// again asks here what became of it. The tasks know it for two minutes after the session's end. Any thread.
+// The steps of a session that failed, but were committed, or may have been: whoever would make such a step again asks
+// here what became of it. The tasks know it for two minutes after the session's end. Any thread.
 class DoubtfulSteps {
  public:
   // The transport must outlive it.
@@ -20,8 +20,8 @@ class DoubtfulSteps {
   // `committing`: the tasks that take part in its commit. The last 64 steps are kept.
   void add(int64_t step, std::vector<proto::Participant> committing) EXCLUDES(mutex_);
 
-  // As in StepFates. A task that has another process by now counts as one that has not committed: what the step has
-  // written there is gone.
+  // As in StepFates. If a task has another process by now, the step counts as not committed: what it has written there
+  // is gone, and the model is set back.
   StepFate find_fate(int64_t step, Seconds at_most) EXCLUDES(mutex_);
 
  private:

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
+#include "longhaul/base/log.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul {
@@ -95,6 +98,28 @@ class LoadBatchTest : public DataPositionTest {
     return {batch.flat<int64_t>().begin(), batch.flat<int64_t>().end()};
   }
 };
+
+TEST_F(LoadBatchTest, ReplicasThatShareAPositionAreToldOnce) {
+  std::vector<std::string> warnings;
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& text) {
+    if (level == LogLevel::kWarning) warnings.push_back(text);
+  });
+  DataLoader loader(numbers(), {.batch_size = 4, .seed = 3});
+  const auto input = ops::load_batch(root_, &loader, "shared");
+  testing::ScriptedSession session(graph_);
+  session.run(input.position.initializer());
+  for (int i = 0; i < 50; ++i) step(session, input);
+  for (int i = 0; i < 3; ++i) session.run(input.advance);  // as after a rollback: one jump
+  for (int i = 0; i < 50; ++i) step(session, input);
+  EXPECT_EQ(warnings, std::vector<std::string>());
+  for (int i = 0; i < 50; ++i) {
+    step(session, input);
+    session.run(input.advance);  // by another one
+  }
+  set_log_sink(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("the position of input shared moves on by more than the batches"), std::string::npos);
+}
 
 TEST_F(LoadBatchTest, GivesWhatDataPositionGivesTheIndicesOf) {
   DataLoader loader(numbers(), {.batch_size = 4, .seed = 3});

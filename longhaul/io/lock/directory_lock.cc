@@ -131,7 +131,9 @@ void wait(Clock& clock, Seconds time) {
 
 [[noreturn]] void refuse(const std::string& directory, const std::string& owner, const std::string& advice) {
   throw DirectoryLockedError(
-      fmt::format("{} already has a chief: {}. {}, or give this run another directory.", directory, owner, advice));
+      fmt::format("{} already has a chief: {}. {}, or give this run another directory. Of the tasks of a cluster "
+                  "one alone is the chief (is_chief).",
+                  directory, owner, advice));
 }
 
 [[noreturn]] void refuse_for_flock(FileSystem& files, const std::string& directory) {

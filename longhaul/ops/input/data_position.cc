@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
 
 namespace longhaul::ops {
@@ -53,14 +54,15 @@ void check(const Batch& batch, const Signature& expected, int64_t position) {
 // Takes batches of a loader, and counts how often it is asked for the same. Copies are one.
 class BatchTaker {
  public:
-  BatchTaker(std::shared_ptr<DataLoader> loader, Signature signature)
-      : loader_(std::move(loader)), signature_(std::move(signature)) {}
+  BatchTaker(std::string name, std::shared_ptr<DataLoader> loader, Signature signature)
+      : name_(std::move(name)), loader_(std::move(loader)), signature_(std::move(signature)) {}
 
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const {
     const auto at = inputs[0].item<int64_t>();
     Batch batch = loader_->at(at);
     check(batch, signature_, at);
     MutexLock lock(taken_->mutex);
+    look_for_others(at);
     taken_->times = taken_->position == at ? taken_->times + 1 : 1;
     taken_->position = at;
     return batch;
@@ -74,7 +76,30 @@ class BatchTaker {
   struct Taken {
     Mutex mutex;
     int64_t position GUARDED_BY(mutex) = -1, times GUARDED_BY(mutex) = 0;
+    int jumps GUARDED_BY(mutex) = 0;  // among the last kTakes; -1: it was said
+    int takes GUARDED_BY(mutex) = 0;
   };
+
+  // Whoever takes each batch alone finds the position a batch further each time, but for a restore or a rollback.
+  void look_for_others(int64_t at) const REQUIRES(taken_->mutex) {
+    constexpr int kTakes = 20, kJumps = 4;
+    Taken& taken = *taken_;
+    if (taken.jumps < 0) return;
+    if (taken.position >= 0 && at > taken.position + loader_->stride()) ++taken.jumps;
+    if (taken.jumps == kJumps) {
+      log_warning(
+          "the position of input {} moves on by more than the batches that this program takes, last from {} to {}: "
+          "replicas or threads share it, so some batches are trained twice and others never. Give each replica its own "
+          "ops::load_batch() (a name of its own, and the loader's num_replicas and replica), and take steps in one "
+          "thread",
+          name_, taken.position, at);
+      taken.jumps = -1;
+    } else if (++taken.takes == kTakes) {
+      taken.jumps = taken.takes = 0;
+    }
+  }
+
+  std::string name_;
   std::shared_ptr<DataLoader> loader_;
   Signature signature_;
   std::shared_ptr<Taken> taken_ = std::make_shared<Taken>();
@@ -131,7 +156,8 @@ LoadedBatch load_batch(const Scope& scope, const MaybeOwned<DataLoader>& loader,
   const Scope inner = scope.within(name);
   const Signature signature = signature_of(*loader.pointer());
   Attrs attrs = facts_of(*loader.pointer());
-  attrs["function"] = std::make_shared<HostFunction>(BatchTaker(loader.pointer(), signature));
+  attrs["function"] =
+      std::make_shared<HostFunction>(BatchTaker(position.ref().op().name(), loader.pointer(), signature));
   attrs["dtypes"] = signature.dtypes;
   attrs["shapes"] = signature.shapes;
   attrs["takes_input"] = true;

@@ -8,6 +8,7 @@
 
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/session/needed_operations.h"
+#include "longhaul/tensor/lost_value.h"
 #include "longhaul/train/hooks/hook_call.h"
 
 namespace longhaul {
@@ -46,6 +47,10 @@ bool is_repeatable(const Fetch& fetch, const Feeds& feeds, const Graph& graph) {
   return std::none_of(needed.begin(), needed.end(), [](const Operation& op) {
     return (op.traits() & (kTakesInput | kWritesVariable | kSideEffect)) != 0;
   });
+}
+
+bool has_lost_results(std::span<const Tensor> results) {
+  return std::any_of(results.begin(), results.end(), is_lost_value);
 }
 
 bool wants_metadata(const RunOptions& options) {
@@ -177,10 +182,13 @@ std::vector<Tensor> HookedSession::run_rest(const RunOptions& options, proto::Ru
   const std::vector<Fetch> all = merge_fetches();
   const Feeds feeds = merged_feeds();
   std::vector<Tensor> results(
-      all.size(), Tensor::none("the step of this run was committed, but its session was lost with the results"));
+      all.size(),
+      lost_value("the step of this run was committed, but its session was lost with the results. Look at defined() "
+                 "first, or start the program again: it continues with the next step"));
   std::vector<Fetch> rest;
   std::vector<size_t> places;
   for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].resolve(session_->graph()).index < 0) results[i] = Tensor();  // an operation, which has none
     if (!is_repeatable(all[i], feeds, session_->graph())) continue;
     rest.push_back(all[i]);
     places.push_back(i);
@@ -236,6 +244,10 @@ void HookedSession::tell_hooks(SessionRunContext& context, std::span<const Tenso
     const SessionRunValues values{.results = results.subspan(first_results_[i + 1], parts_[i + 1]->fetches.size()),
                                   .options = &options,
                                   .run_metadata = metadata};
+    if (has_lost_results(values.results)) {
+      log_info("{} does not see the last run: the session was lost with its results", class_name(hook));
+      continue;
+    }
     call_hook(hook, "after_run", [&] { hook.after_run(context, values); });
   }
 }

@@ -8,9 +8,16 @@ namespace {
 
 StepFate fate_of(const LostRun& run) {
   constexpr Seconds kAtMost{10};
-  if (run.session == nullptr || run.step.fate != StepFate::kNotKnown) return run.step.fate;
+  const StepFate said = run.step.fate;
+  if (run.session == nullptr || (said != StepFate::kNotKnown && said != StepFate::kCommitted)) return said;
   StepFates* const fates = run.session->capabilities().step_fates;
-  return fates != nullptr ? fates->find_fate(run.step.id, kAtMost) : StepFate::kNotKnown;
+  const StepFate now = fates != nullptr ? fates->find_fate(run.step.id, kAtMost) : StepFate::kNotKnown;
+  if (said == StepFate::kCommitted && now == StepFate::kNotCommitted) {
+    log_info(
+        "the last run of the lost session was committed, but a task has lost it since, and the model was set back "
+        "with it: the run is made again");
+  }
+  return now == StepFate::kNotKnown ? said : now;
 }
 
 }  // namespace

@@ -329,6 +329,31 @@ TEST_F(LostStep, IsNotMadeAgainIfItWasCommitted) {  // unlike RC-11
   EXPECT_EQ(session.run(next).item<int64_t>(), 1);
 }
 
+TEST_F(LostStep, IsNotSeenByAHookWhoseResultsAreLost) {
+  const LogRecorder log;
+  const auto sees_step = add_hook(), sees_next = add_hook();
+  const Output next = lost_with(StepFate::kCommitted);
+  sees_step->wants = SessionRunArgs{.fetches = {step}};
+  sees_next->wants = SessionRunArgs{.fetches = {next}};
+  losses = 1;
+  MonitoredSession session(options);
+  session.run(step);
+  EXPECT_EQ(sees_step->results.size(), 1u);
+  EXPECT_EQ(sees_next->results.size(), 0u);
+  EXPECT_THAT(log.text(), HasSubstr("does not see the last run"));
+  session.run(step);
+  EXPECT_EQ(sees_next->results.size(), 1u);
+}
+
+TEST_F(LostStep, ALostResultThatIsReadIsALostSession) {
+  const Output next = lost_with(StepFate::kCommitted);
+  losses = 1;
+  MonitoredSession session(options);
+  const Tensor result = session.run(next);
+  EXPECT_FALSE(result.defined());
+  EXPECT_THROW(result.item<int64_t>(), AbortedError);
+}
+
 TEST_F(LostStep, IsNotMadeAgainThoughTheNextSessionIsLostToo) {
   const auto hook = add_hook();
   hook->on_before = [&](SessionRunContext&) {

@@ -57,7 +57,7 @@ struct MonitoredTrainingSessionOptions {
 // only the program's hooks and that watch.
 // The graph must have a global step, which these hooks need. The chief's tenure begins and ends with the session.
 // InvalidArgumentError: the chief has a mirror, but no checkpoint_dir; or losses are watched, and there is nothing to
-// go back to. UnimplementedError: losses are watched, and the model is on servers.
+// go back to.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);
 
 // Calls `body` in such a session and closes it: MonitoredSession::monitor().

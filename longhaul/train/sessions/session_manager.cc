@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/ops/state_ops.h"
 #include "longhaul/session/model_reset.h"
 #include "longhaul/session/model_watch.h"
 #include "longhaul/train/recovery/fall_back.h"
@@ -17,6 +18,7 @@
 #include "longhaul/train/recovery/recovery_search.h"
 #include "longhaul/train/sessions/join_training.h"
 #include "longhaul/train/sessions/missing_variables.h"
+#include "longhaul/train/sessions/mixed_model.h"
 #include "longhaul/train/sessions/readiness.h"
 #include "longhaul/train/sessions/stop_ends_waits.h"
 
@@ -99,19 +101,21 @@ std::unique_ptr<StopEndsWaits> heed_stop(const std::string& master, const std::s
   return master.empty() ? nullptr : std::make_unique<StopEndsWaits>(session, coordinator);
 }
 
-// A model that its servers have kept wins over the directory; it may be one that nobody meant.
-void warn_of_other_model(int64_t step, const std::string& directory, const std::vector<std::string>& candidates) {
-  constexpr const char* kOtherwise = "end or reset the servers first";
+// A model that its servers have kept wins over the directory, but for one that is older than what was saved from there:
+// it would be saved over that.
+void check_for_other_model(int64_t step, const std::string& directory, const std::vector<std::string>& candidates) {
+  constexpr const char* kOtherwise = "end the servers, or reset them (Session::reset), and start again";
   if (candidates.empty()) {
     log_warning(
         "the servers have a model at step {}, but {} has no checkpoint: it may be that of another training. To begin "
         "anew, {}",
         step, directory, kOtherwise);
   } else if (const auto newest = split_step(candidates.front()).step; newest && *newest > step) {
-    log_warning(
-        "the servers have a model at step {}, which is older than the newest checkpoint, {}, and is continued. To "
-        "restore that one, {}",
-        step, candidates.front(), kOtherwise);
+    throw FailedPreconditionError(fmt::format(
+        "the servers have a model at step {}, which is older than the newest checkpoint, {}: it is that of another "
+        "training, or of an earlier start. To continue from the checkpoint, {}; to continue with the model of the "
+        "servers, use another logdir, or move the newer checkpoints away",
+        step, candidates.front(), kOtherwise));
   }
 }
 
@@ -145,6 +149,26 @@ constexpr Seconds kForever{1e9};
 constexpr const char* kNobodyElse =
     " No other process can initialise the model of a session in this one (master \"\"): pass the target of a server, "
     "or be the chief";
+
+const std::string kNoChief =
+    " The chief makes the model ready: does a task run with is_chief = true, and do all create the same variables, in "
+    "the same order? The last look: ";
+
+// After which a chief that is at work would have made the model ready.
+constexpr Seconds kLongWait{25};
+
+// A chief that trains a model with other variables does not make this program's ready, ever.
+void warn_of_other_variables(Session& session, const Readiness& ready) {
+  const std::optional<Variable> step = ops::get_global_step(session.graph());
+  if (!step || ready.missing.empty()) return;
+  const std::string name = step->ref().op().name();
+  if (std::find(ready.missing.begin(), ready.missing.end(), name) != ready.missing.end()) return;
+  log_warning(
+      "the servers have a model at step {}, but not {} of this program: either a server was started anew and the chief "
+      "has not restored it yet, or this program has other variables than the chief's. All programs of a training "
+      "create the same ones, in the same order",
+      session.run(*step).item<int64_t>(), first_names(ready.missing));
+}
 
 constexpr const char* kNotInCheckpoint =
     ". {} does not have them: save them, or set initialize_missing to run their initializers";
@@ -250,6 +274,7 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
     manage_checkpoints_of_directory(options, join_training(session));
     return true;
   }
+  if (!options.master.empty()) check_no_other_program_has_model(session, options_.ready_op);
   if (options.wait_for_checkpoint) wait_for_checkpoint(options);
   return restore(session, options);
 }
@@ -260,7 +285,7 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
   FallBackOptions own = fall_back_options(options);
   own.mirror.directory.clear();
   const std::vector<std::string> candidates = search_for_recovery(own).candidates;
-  if (step) warn_of_other_model(*step, options.checkpoint_dir, candidates);
+  if (step) check_for_other_model(*step, options.checkpoint_dir, candidates);
   if (candidates.empty()) return;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }
@@ -416,15 +441,18 @@ void SessionManager::wait_until_ready(Session& session, const std::string& maste
   const Seconds start = clock.now();
   ReadinessChanges changes(session, options_.coordinator);
   WaitReport report(clock);
+  bool has_warned = false;
   while (true) {
     const Readiness ready = look(session);
     if (ready.ready) return;
     report.note(ready.why);
     const Seconds waited = clock.now() - start;
+    if (waited >= kLongWait && !std::exchange(has_warned, true)) warn_of_other_variables(session, ready);
     if (max_wait_secs && waited >= *max_wait_secs) {
       report.say_last();
       throw DeadlineExceededError(fmt::format("Session was not ready after waiting {:g} secs.{}",
-                                              max_wait_secs->count(), master.empty() ? kNobodyElse : ""));
+                                              max_wait_secs->count(),
+                                              master.empty() ? kNobodyElse : kNoChief + ready.why));
     }
     if (!changes.wait(next_wait(max_wait_secs, waited))) {
       report.say_last();
@@ -438,6 +466,7 @@ Readiness SessionManager::look(Session& session) const {
   const Readiness local = try_local_init(session);
   Readiness ready = local.ready ? check_ready(session, options_.ready_op) : Readiness{false, "not tried"};
   if (ready.ready) return ready;
+  if (ready.missing.empty()) ready.missing = local.missing;
   ready.why = fmt::format("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}",
                           local.ready ? "yes" : local.why, ready.why);
   return ready;
