@@ -9,7 +9,7 @@ set(LONGHAUL_NEED_namespaces *OfAContainer*)            # namespaces of users an
 set(LONGHAUL_NEED_openssl *OfOpenssl*:*OverTls*)        # the command openssl
 set(LONGHAUL_NEED_descriptors *ManyDescriptors*)        # a hard limit of 2048 open files
 set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that are not in memory
-set(LONGHAUL_NEED_long_tests *Gibibyte*)                # 4 GiB of memory, and time: LONGHAUL_LONG_TESTS
+set(LONGHAUL_NEED_long_tests *Gibibyte*:*EveryKind*)    # 4 GiB of memory, and time: LONGHAUL_LONG_TESTS
 set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)       # memory that no sanitizer takes; a build without one has it
 set(LONGHAUL_NEED_forked_children *ForkedChild*)        # with threads and signals; all builds but tsan have them
 

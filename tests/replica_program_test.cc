@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/checkpoint.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
 
@@ -35,6 +36,7 @@ struct ReplicaProgram {
   std::string logdir{};
   std::string device{};                         // of the variables, which all replicas share
   std::function<bool(int64_t step)> is_done{};  // the step at which FLAGS.steps ends
+  Seconds save_model_secs{600};
 };
 
 ReplicaRun run_replica(const ReplicaProgram& program) {
@@ -48,7 +50,10 @@ ReplicaRun run_replica(const ReplicaProgram& program) {
       ops::group(root, {ops::assign_add(shared, weight, ops::constant(shared, Tensor::scalar(1.f))).op(),
                         ops::assign_add(shared, step, ops::constant(shared, Tensor::scalar<int64_t>(1))).op()});
   // sv = Supervisor(logdir='/shared_directory/...', is_chief=is_chief)
-  Supervisor sv({.graph = &graph, .is_chief = program.is_chief, .logdir = program.logdir});
+  Supervisor sv({.graph = &graph,
+                 .is_chief = program.is_chief,
+                 .logdir = program.logdir,
+                 .save_model_secs = program.save_model_secs});
   // with sv.managed_session(server.target) as sess:
   sv.managed_session(
       [&](Session& sess) {
@@ -74,14 +79,22 @@ class ReplicaProgramTest : public ::testing::Test {
   }
   ~ReplicaProgramTest() override { std::filesystem::remove_all(directory_); }
 
+  struct Servers {
+    ClusterSpec cluster;
+    std::vector<std::unique_ptr<Server>> all;
+    void start(const char* job, int index) {
+      all.push_back(std::make_unique<Server>(cluster, ServerOptions{.job_name = job, .task_index = index}));
+    }
+  };
+
   // A ps and two workers on ports at which nobody listens.
-  static std::vector<std::unique_ptr<Server>> start_cluster() {
+  static Servers start_cluster() {
     for (int attempt = 0; attempt < 10; ++attempt) {
       try {
-        const ClusterSpec cluster({{"ps", {free_address()}}, {"worker", {free_address(), free_address()}}});
-        std::vector<std::unique_ptr<Server>> servers;
-        for (const auto& [job, index] : {std::pair("ps", 0), std::pair("worker", 0), std::pair("worker", 1)})
-          servers.push_back(std::make_unique<Server>(cluster, ServerOptions{.job_name = job, .task_index = index}));
+        Servers servers{.cluster =
+                            ClusterSpec({{"ps", {free_address()}}, {"worker", {free_address(), free_address()}}})};
+        for (const auto& [job, index] : {std::pair("worker", 0), std::pair("worker", 1), std::pair("ps", 0)})
+          servers.start(job, index);
         return servers;
       } catch (const AlreadyExistsError&) {    // somebody else has taken it
       } catch (const InvalidArgumentError&) {  // one was drawn twice
@@ -127,9 +140,9 @@ TEST_F(ReplicaProgramTest, AsASingleProgramOnItsServer) {
 }
 
 // Each is a task with a server of its own, and a third one has the model; each makes steps while the other does.
-TEST_F(ReplicaProgramTest, AsChiefAndWorker) {
-  const std::vector<std::unique_ptr<Server>> servers = start_cluster();
-  ASSERT_EQ(servers.size(), 3u);
+TEST_F(ReplicaProgramTest, AsChiefAndWorker) {  // RC-8
+  const Servers servers = start_cluster();
+  ASSERT_EQ(servers.all.size(), 3u);
   std::atomic<int64_t> chief_steps = 0, worker_steps = 0;
   const Seconds end = Clock::real().now() + kLongestWait;
   const auto both_train = [&](std::atomic<int64_t>& own) {
@@ -139,13 +152,13 @@ TEST_F(ReplicaProgramTest, AsChiefAndWorker) {
     };
   };
   auto worker = std::async(std::launch::async, [&] {  // it comes first, and waits for the chief
-    return run_replica({.master = servers[2]->target(),
+    return run_replica({.master = servers.all[1]->target(),
                         .is_chief = false,
                         .logdir = directory_ + "/not_the_chief",
                         .device = "/job:ps/task:0",
                         .is_done = both_train(worker_steps)});
   });
-  const ReplicaRun chief = run_replica({.master = servers[1]->target(),
+  const ReplicaRun chief = run_replica({.master = servers.all[0]->target(),
                                         .is_chief = true,
                                         .logdir = directory_ + "/shared",
                                         .device = "/job:ps/task:0",
@@ -157,6 +170,49 @@ TEST_F(ReplicaProgramTest, AsChiefAndWorker) {
   EXPECT_EQ(std::max(chief.step, other.step), chief.own_steps + other.own_steps) << "a step was lost, or made twice";
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/not_the_chief")) << "only the chief writes";
   EXPECT_TRUE(std::filesystem::exists(directory_ + "/shared/checkpoint"));
+}
+
+// "while True: try: train()": a new Supervisor in the same process on the same logdir, after the ps has died.
+TEST_F(ReplicaProgramTest, InALoopThatTriesAgain) {
+  Servers servers = start_cluster();
+  ASSERT_EQ(servers.all.size(), 3u);
+  const std::string master = servers.all[0]->target();
+  std::atomic<int64_t> step = 0;
+  std::atomic<int> losses = 0;
+  std::atomic<bool> is_over = false;
+  auto program = std::async(std::launch::async, [&] {
+    while (true) {
+      try {
+        return run_replica({.master = master,
+                            .logdir = directory_,
+                            .device = "/job:ps/task:0",
+                            .is_done =
+                                [&](int64_t now) {
+                                  step = now;
+                                  return is_over.load();
+                                },
+                            .save_model_secs = Seconds{0.2}});
+      } catch (const AbortedError&) {
+        ++losses;
+      }
+    }
+  });
+  const auto comes_true = [&](const std::function<bool()>& done) {
+    const Seconds end = Clock::real().now() + kLongestWait;
+    while (!done() && Clock::real().now() < end) {
+      if (program.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready) break;
+    }
+    return done();
+  };
+  EXPECT_TRUE(comes_true([&] { return latest_checkpoint(FileSystem::real(), directory_).has_value() && step >= 5; }));
+  servers.all.pop_back();
+  servers.start("ps", 0);
+  EXPECT_TRUE(comes_true([&] { return losses >= 1; }));
+  const int64_t before = step;
+  EXPECT_TRUE(comes_true([&] { return step > before; }));
+  is_over = true;
+  ASSERT_EQ(program.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_NE(program.get().restored_from, "");
 }
 
 // "In that case all Variables must have their device set."

@@ -39,6 +39,7 @@ class ClusterMessages : public ::testing::Test {
     return count;
   }
   size_t calls_to(const std::string& task) { return cluster_.network().calls(kWorker, task); }
+  size_t calls_from(const std::string& task) { return cluster_.network().calls(task, kWorker); }
 
   TrainingCluster cluster_;
   const SimulatedClock::AtWork work_{cluster_.clock()};
@@ -70,13 +71,13 @@ TEST_F(ClusterMessages, FeedsGoWithTheCallToTheirTaskAndFetchesComeWithItsAnswer
   EXPECT_EQ(cluster_.network().calls(client, kWorker), 0u);
 }
 
-// Trained on worker 0, on two ps tasks by turns. As in a network, all variables are read before the first gradient is
-// known.
+// Trained on worker 0, on one or two ps tasks by turns. As in a network, all variables are read before the first
+// gradient is known.
 struct ManyVariables {
-  explicit ManyVariables(int count) {
+  explicit ManyVariables(int count, int servers = 2) {
     Output loss = ops::constant(root, 0.f);
     for (int i = 0; i < count; ++i) {
-      const Scope at = root.with_device(i % 2 == 0 ? "/job:ps/task:0" : "/job:ps/task:1");
+      const Scope at = root.with_device(fmt::format("/job:ps/task:{}", i % servers));
       const Variable w = ops::variable(at, fmt::format("w{}", i), Tensor::of<float>({1, 2, 3}));
       if (i == 0) step = ops::create_global_step(at);
       last = w;
@@ -99,12 +100,29 @@ TEST_F(ClusterMessages, AStepTakesThreeCallsToEachPsHoweverManyVariablesThereAre
     session->run(model.init);
     session->run(model.train);
     const size_t before = calls_to(kPs), before1 = calls_to(kPs1), first = cluster_.network().sent().size();
+    const size_t answered = calls_from(kPs), answered1 = calls_from(kPs1);
     session->run(model.train);
+    EXPECT_LE(calls_from(kPs) - answered, 1u) << count;  // Deliver: its variables
+    EXPECT_LE(calls_from(kPs1) - answered1, 1u) << count;
     EXPECT_LE(calls_to(kPs) - before, 3u) << count;  // RunPart, Deliver, Commit
     EXPECT_LE(calls_to(kPs1) - before1, 3u) << count;
     EXPECT_GE(calls_to(kPs1) - before1, 2u) << count;
     EXPECT_GE(tensors_from(first), 2 * static_cast<size_t>(count)) << "each variable and its gradient travels";
     EXPECT_NE(session->run(model.last).flat<float>()[0], 1);
+    session->close();
+  }
+}
+
+// One task commits without a Commit.
+TEST_F(ClusterMessages, AStepTakesThreeCallsInAllWithOnePs) {
+  for (const int count : {2, 60}) {
+    const ManyVariables model(count, /*servers=*/1);
+    const auto session = cluster_.session(model.root.graph(), {.isolate_session_state = true});
+    session->run(model.init);
+    session->run(model.train);
+    const size_t before = calls_to(kPs) + calls_from(kPs);
+    session->run(model.train);
+    EXPECT_LE(calls_to(kPs) + calls_from(kPs) - before, 3u) << count;  // RunPart, Deliver both ways
     session->close();
   }
 }

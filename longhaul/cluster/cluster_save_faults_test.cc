@@ -1,8 +1,10 @@
-// A save and a restore of a model on several tasks, with each fault in each of their messages.
+// A save and a restore of a model on several tasks, with a fault in each of their messages: of a few kinds in turn, and
+// in the long tests of every kind.
 #include <functional>
 #include <optional>
 
 #include "longhaul/cluster/cluster_saves_fixture.h"
+#include "longhaul/testing/needs_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -91,8 +93,8 @@ class SaveUnderFaults {
   int failures_ = 0;
 };
 
-// Of each kind in turn, once in each message.
-void expect_to_survive_faults(bool is_shared) {
+// Of `kinds` kinds in each message, by turns.
+void expect_to_survive_faults(bool is_shared, size_t kinds_of_message) {
   uint64_t messages = 0;
   {
     SaveUnderFaults whole(is_shared);
@@ -103,23 +105,30 @@ void expect_to_survive_faults(bool is_shared) {
   }
   ASSERT_GT(messages, 40u);
   const std::vector<NetworkFault::Kind> kinds = all_network_faults();
-  for (uint64_t i = 1; i <= messages && !::testing::Test::HasFailure(); ++i) {
-    const NetworkFault fault{.kind = kinds[(7 * i) % kinds.size()], .message = i, .time = Seconds{1}};
-    SCOPED_TRACE(to_string(fault));
-    SaveUnderFaults save(is_shared);
-    save.plan(fault);
-    save.run();
-    save.expect_whole_checkpoints();
-    save.expect_a_new_start();
+  for (uint64_t i = 1; i <= messages; ++i) {
+    for (size_t kind = 0; kind < kinds_of_message && !::testing::Test::HasFailure(); ++kind) {
+      const NetworkFault fault{.kind = kinds[(7 * i + kind) % kinds.size()], .message = i, .time = Seconds{1}};
+      SCOPED_TRACE(to_string(fault));
+      SaveUnderFaults save(is_shared);
+      save.plan(fault);
+      save.run();
+      save.expect_whole_checkpoints();
+      save.expect_a_new_start();
+    }
   }
 }
 
 TEST(ClusterSaveFaults, ACheckpointIsWholeOrNotThere) {
-  expect_to_survive_faults(/*is_shared=*/true);
+  expect_to_survive_faults(/*is_shared=*/true, /*kinds_of_message=*/1);
 }
 
 TEST(ClusterSaveFaults, SoIsOneThatComesToTheChief) {
-  expect_to_survive_faults(/*is_shared=*/false);
+  expect_to_survive_faults(/*is_shared=*/false, /*kinds_of_message=*/1);
+}
+
+TEST(ClusterSaveFaults, SoIsEachWithFaultsOfEveryKindInEveryMessage) {
+  LONGHAUL_NEEDS("long_tests", std::getenv("LONGHAUL_LONG_TESTS") != nullptr, "LONGHAUL_LONG_TESTS is not set");
+  for (const bool is_shared : {true, false}) expect_to_survive_faults(is_shared, all_network_faults().size());
 }
 
 // One kind in every second message: whoever gets it dies, and comes back.

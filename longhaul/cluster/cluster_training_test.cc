@@ -17,6 +17,7 @@
 #include "longhaul/ops/replica_device_setter.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/testing/error_fixture.h"
+#include "longhaul/testing/needs_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -482,57 +483,70 @@ bool is_a_death(NetworkFault::Kind kind) {
          kind == NetworkFault::Kind::kKillReceiverBefore || kind == NetworkFault::Kind::kKillReceiverAfter;
 }
 
-// One fault in each of the messages of three steps and a snapshot, of each kind in turn.
-TEST(ClusterTrainingFaults, EachStepIsOnAllTasksOrOnNone) {
-  const auto run = [](const NetworkFault* fault) {
-    TrainingCluster cluster;
-    const SimulatedClock::AtWork work(cluster.clock());
-    Counting model;
-    {
-      const auto session = cluster.session(model.graph);
-      session->run(model.init);
-      session->close();
-    }
-    const uint64_t before = cluster.network().sent().size();
-    if (fault != nullptr) {
-      NetworkFault shifted = *fault;
-      shifted.message += before;
-      cluster.network().plan(shifted);
-    }
-    {
-      const auto session = cluster.session(model.graph, {.operation_timeout = Seconds{30}});
-      const auto attempt = [&](const std::function<void()>& act) {
-        try {
-          act();
-        } catch (const Error& error) {
-          const bool is_good = error.code() == Code::kAborted || error.code() == Code::kUnavailable ||
-                               error.code() == Code::kDeadlineExceeded || error.code() == Code::kFailedPrecondition;
-          EXPECT_TRUE(is_good) << code_name(error.code()) << ": " << error.what();
-        }
-      };
-      for (int i = 0; i < 3; ++i) attempt([&] { session->run(model.train); });
-      attempt([&] { expect_between_two_steps(model.look(*session)); });
-      session->close();
-    }
-    const uint64_t messages = cluster.network().sent().size() - before;
-    cluster.clock().run_until([] { return false; }, Seconds{3});  // for a restart
-    EXPECT_TRUE(cluster.nothing_is_left(Seconds{120}));
-    const auto next = cluster.session(model.graph);
-    try {
-      expect_between_two_steps(model.look(*next));
-    } catch (const FailedPreconditionError&) {
-      EXPECT_TRUE(fault != nullptr && is_a_death(fault->kind));  // of a ps, with its variables
-    }
-    return messages;
-  };
-  const uint64_t messages = run(nullptr);
+// Three steps and a snapshot, with a fault in one of their messages; how many messages there were.
+uint64_t train_under(const NetworkFault* fault) {
+  TrainingCluster cluster;
+  const SimulatedClock::AtWork work(cluster.clock());
+  Counting model;
+  {
+    const auto session = cluster.session(model.graph);
+    session->run(model.init);
+    session->close();
+  }
+  const uint64_t before = cluster.network().sent().size();
+  if (fault != nullptr) {
+    NetworkFault shifted = *fault;
+    shifted.message += before;
+    cluster.network().plan(shifted);
+  }
+  {
+    const auto session = cluster.session(model.graph, {.operation_timeout = Seconds{30}});
+    const auto attempt = [&](const std::function<void()>& act) {
+      try {
+        act();
+      } catch (const Error& error) {
+        const bool is_good = error.code() == Code::kAborted || error.code() == Code::kUnavailable ||
+                             error.code() == Code::kDeadlineExceeded || error.code() == Code::kFailedPrecondition;
+        EXPECT_TRUE(is_good) << code_name(error.code()) << ": " << error.what();
+      }
+    };
+    for (int i = 0; i < 3; ++i) attempt([&] { session->run(model.train); });
+    attempt([&] { expect_between_two_steps(model.look(*session)); });
+    session->close();
+  }
+  const uint64_t messages = cluster.network().sent().size() - before;
+  cluster.clock().run_until([] { return false; }, Seconds{3});  // for a restart
+  EXPECT_TRUE(cluster.nothing_is_left(Seconds{120}));
+  const auto next = cluster.session(model.graph);
+  try {
+    expect_between_two_steps(model.look(*next));
+  } catch (const FailedPreconditionError&) {
+    EXPECT_TRUE(fault != nullptr && is_a_death(fault->kind));  // of a ps, with its variables
+  }
+  return messages;
+}
+
+// With faults of so many kinds in each message, by turns.
+void expect_whole_steps(size_t kinds_of_message) {
+  const uint64_t messages = train_under(nullptr);
   ASSERT_GT(messages, 30u);
   const std::vector<NetworkFault::Kind> kinds = all_network_faults();
   for (uint64_t i = 1; i <= messages; ++i) {
-    const NetworkFault fault{.kind = kinds[(7 * i) % kinds.size()], .message = i, .time = Seconds{1}};
-    SCOPED_TRACE(to_string(fault));
-    run(&fault);
+    for (size_t kind = 0; kind < kinds_of_message; ++kind) {
+      const NetworkFault fault{.kind = kinds[(7 * i + kind) % kinds.size()], .message = i, .time = Seconds{1}};
+      SCOPED_TRACE(to_string(fault));
+      train_under(&fault);
+    }
   }
+}
+
+TEST(ClusterTrainingFaults, EachStepIsOnAllTasksOrOnNone) {
+  expect_whole_steps(/*kinds_of_message=*/1);
+}
+
+TEST(ClusterTrainingFaults, SoItIsWithFaultsOfEveryKindInEveryMessage) {
+  LONGHAUL_NEEDS("long_tests", std::getenv("LONGHAUL_LONG_TESTS") != nullptr, "LONGHAUL_LONG_TESTS is not set");
+  expect_whole_steps(all_network_faults().size());
 }
 
 }  // namespace

@@ -95,6 +95,23 @@ void TrainingProgram::train() {
       {.master = options_.task, .max_wait_secs = options_.max_wait_secs});
 }
 
+namespace {
+
+// Reads in each run what its step has made.
+class ReadsResults : public SessionRunHook {
+ public:
+  explicit ReadsResults(const Output& made) { args_.fetches.emplace_back(made); }
+  const SessionRunArgs* before_run(SessionRunContext&) override { return &args_; }
+  void after_run(SessionRunContext&, const SessionRunValues& values) override {
+    EXPECT_GT(values.results[0].item<double>(), 0);
+  }
+
+ private:
+  SessionRunArgs args_;
+};
+
+}  // namespace
+
 void TrainingProgram::train_monitored() {
   CountedModel model;
   const Coordinator coord({.clock = &cluster_.clock()});
@@ -102,6 +119,7 @@ void TrainingProgram::train_monitored() {
                               .master = options_.task,
                               .is_chief = options_.is_chief,
                               .checkpoint_dir = logdir(),
+                              .hooks = {std::make_shared<ReadsResults>(model.added_a)},
                               .save_checkpoint_secs = options_.save_model_secs,
                               .save_summaries_steps = 0,
                               .log_step_count_steps = 0,

@@ -26,12 +26,12 @@ struct CountedModel {
   Scope on0 = root.with_device("/job:ps/task:0"), on1 = root.with_device("/job:ps/task:1");
   Variable a = ops::variable(on0, "a", Tensor::scalar(0.0)), b = ops::variable(on1, "b", Tensor::scalar(0.0));
   Variable step = ops::create_global_step(on0);
-  Operation train =
-      ops::group(root,
-                 {ops::assign_add(on0, a, ops::constant(on0, 1.0)).op(),
-                  ops::assign_add(on1, b, ops::sub(on1, ops::add(on1, a, ops::constant(on1, 1.0)), a)).op(),
-                  ops::assign_add(on0, step, ops::constant(on0, int64_t{1})).op()},
-                 "train");
+  Output added_a = ops::assign_add(on0, a, ops::constant(on0, 1.0));
+  Operation train = ops::group(
+      root,
+      {added_a.op(), ops::assign_add(on1, b, ops::sub(on1, ops::add(on1, a, ops::constant(on1, 1.0)), a)).op(),
+       ops::assign_add(on0, step, ops::constant(on0, int64_t{1})).op()},
+      "train");
   Output read_a = ops::identity(on0, a, "read_a"), read_b = ops::identity(on1, b, "read_b"),
          read_step = ops::identity(on0, step, "read_step");
 };

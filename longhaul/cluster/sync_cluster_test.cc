@@ -194,5 +194,40 @@ TEST_F(SyncCluster, AWorkerThatDiesGivesItsTokenBack) {  // unlike SY-10, unlike
   end();
 }
 
+// Replication within a graph: one session, a part of the graph for each worker.
+TEST(SyncInGraph, TwoReplicasOfOneGraphTrainAsOne) {  // SY-6
+  TrainingCluster cluster;
+  const SimulatedClock::AtWork work(cluster.clock());
+  SharedModel model(/*local=*/false);
+  const Output second = ops::placeholder(model.root, kFloat, {3}, "second");
+  SyncReplicasOptimizer optimizer(model.momentum, 2);
+  const auto trained_on = [&](const char* worker, const Output& fed) {
+    const Output gradient = ops::mul(model.root.with_device(worker), fed, ops::constant(model.root, 1.f));
+    return optimizer.apply_gradients(model.root, {{gradient, model.w}}, model.step);
+  };
+  const std::vector<Operation> trains{trained_on("/job:worker/task:0", model.gradient),
+                                      trained_on("/job:worker/task:1", second)};
+  const std::shared_ptr<Session> session = cluster.session(model.graph, {}, kWorker);
+  session->run(ops::global_variables_initializer(model.root));
+  Coordinator coord({.clock = &cluster.clock()});
+  SyncReplicasHook hook(optimizer, /*is_chief=*/true, /*num_tokens=*/0);
+  hook.begin(model.graph);
+  hook.after_create_session(*session, coord);
+  for (int step = 0; step < kStepsTogether; ++step) {
+    std::thread other([&] {
+      const SimulatedClock::AtWork work_of_other(cluster.clock());
+      EXPECT_EQ(coded_error_of([&] { session->run(trains[1], {{second, share_of_gradient(step, 1)}}); }), "");
+    });
+    EXPECT_EQ(coded_error_of([&] { session->run(trains[0], {{model.gradient, share_of_gradient(step, 0)}}); }), "");
+    other.join();
+  }
+  EXPECT_GT(cluster.network().calls(kWorker, kWorker1), 0u) << "the other worker has its part";
+  EXPECT_TRUE(identical(session->run(model.w), trained_by_one()));
+  coord.request_stop();
+  EXPECT_NO_THROW(coord.join());
+  session->close();
+  EXPECT_TRUE(cluster.nothing_is_left(Seconds{60}));
+}
+
 }  // namespace
 }  // namespace longhaul

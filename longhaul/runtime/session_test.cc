@@ -250,7 +250,7 @@ TEST_F(SessionTest, SeesAllStepsUnlessOthersShareItsVariables) {
   EXPECT_FALSE(shared.capabilities().step_watching->sees_all_steps());
 }
 
-TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1
+TEST_F(SessionTest, ARuntimeWithoutServersHasNoTargetButThisProcess) {  // unlike SG-1
   EXPECT_THAT(error_of<Error>([&] { new_session("grpc://localhost:2222", graph_); }),
               HasSubstr("there is no session for the target 'grpc://localhost:2222'; use '' for this process"));
 }

@@ -14,8 +14,9 @@
 # a test; no why, but perhaps a form in C++), changed and not applicable (need a why), open (not there yet: needs a why,
 # which says what is missing, and has no test). The numbers of a series follow one another; a section may begin with a
 # new ten. Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the list has those and no others;
-# --with-list ends with 77, as skipped, where it names none. With --write the tests are filled in from the tags, lines
-# are filled to 120 columns, and an open fact that tests pin becomes held.
+# --with-list ends with 77, as skipped, where it names none. What TensorFlow itself has tested of servers, as the list
+# says ("[T"), must be tested over real connections, too: in longhaul/grpc or tests. With --write the tests are filled
+# in from the tags, lines are filled to 120 columns, and an open fact that tests pin becomes held.
 set -euo pipefail
 cd "$1"
 if [ "${2:-}" = --with-list ] && [ ! -r "${LONGHAUL_FACTS:-}" ]; then
@@ -30,6 +31,9 @@ counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 59 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 
 counts+=' HC 10 HN 4 HU 3 HO 5 CL 11 SE 13 SS 24 IN 12 SY 11 EV 18 SU 5'
 counts+=' TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
 [ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
+
+# Facts about texts and graphs, which no server sees.
+unconnected=' SE-1 SY-3 '
 
 # How the last line of a held fact begins, if it has one.
 form='in C++: '
@@ -69,7 +73,7 @@ tags() {
 # step MODE < PAGE: "check" prints what is wrong, "write" the page anew.
 step() {
   awk -v mode="$1" -v heading="$heading" -v counts="$counts" -v tags_file="$2" -v page="$page" \
-    -v form="$form" -v facts_file="${LONGHAUL_FACTS:-}" '
+    -v form="$form" -v unconnected="$unconnected" -v facts_file="${LONGHAUL_FACTS:-}" '
     function complain(where, what) { if (mode == "check") print where ": " what; failed = 1 }
     function trim(text) { gsub(/^ +| +$/, "", text); return text }
     function add(list, item) { return list == "" ? item : list ", " item }
@@ -92,7 +96,11 @@ step() {
     }
     BEGIN {
       while (facts_file != "" && (getline line < facts_file) > 0)
-        if (match(line, /^- [A-Z][A-Z]-[0-9]+ /)) original[substr(line, 3, RLENGTH - 3)] = 1
+        if (match(line, /^- [A-Z][A-Z]-[0-9]+ /)) {
+          fact = substr(line, 3, RLENGTH - 3)
+          original[fact] = 1
+          if (substr(line, RLENGTH + 1) ~ /^\[[^]]*T( |\])/ && fact ~ /^(SE|SS|SY|MA|WK|RC)-/) of_servers[fact] = 1
+        }
       while ((getline line < tags_file) > 0) {
         n = split(line, word, " ")
         fact = word[n]
@@ -109,6 +117,7 @@ step() {
         if (word[3] == "unlike") differs[fact] = 1
         else pinned[fact] = 1
         tests[fact] = add(tests[fact], word[2])
+        if (word[1] ~ /^(longhaul\/grpc|tests)\//) connected[fact] = 1
         place[fact] = word[1]
       }
       fact = ""
@@ -203,6 +212,10 @@ step() {
         if (wanted != "") complain(where, fact " is open, but tagged at " place[fact])
       } else {
         complain(where, fact " has an unknown state: \"" state "\"")
+      }
+      if (fact in of_servers && state != "not applicable" && state != "open" && !(fact in connected) &&
+          index(unconnected, " " fact " ") == 0) {
+        complain(where, fact " is tested over no real connection: in longhaul/grpc or tests")
       }
       if (named != wanted) {
         complain(where, fact " names other tests than those tagged with it: run tests/docs/facts.sh . --write")

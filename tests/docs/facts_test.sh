@@ -99,6 +99,20 @@ accepts "a list of the facts there are"
 bash "$facts" "$tree" --with-list || { echo "FAILED: --with-list refuses a list of the facts there are"; exit 1; }
 rejects 'AA-10 is not a fact of' $page 's/^- AA-2 /- AA-10 /'
 rejects 'AA-2 is not in' $page 's/^- AA-2 /- AA-10 /'
+
+# A fact of servers that the list says is tested.
+export FACT_COUNTS='SS 2'
+printf -- '- SS-1 [T x] one\n- SS-2 [I] two\n' >"$tree/facts.md"
+put
+sed -i -E 's/AA-/SS-/; /^- BB-1/,$d' "$tree/$page"
+sed -i -E 's/AA-/SS-/' "$tree/$tests"
+if said=$(bash "$facts" "$tree"); then echo "FAILED: accepted: a fact of servers without a connection"; exit 1; fi
+[[ $said == *"SS-1 is tested over no real connection"* && $said != *SS-2* ]] || { echo "FAILED: said '$said'"; exit 1; }
+mkdir -p "$tree/longhaul/grpc"
+mv "$tree/$tests" "$tree/longhaul/grpc"
+accepts "a fact of servers that is tested over a connection"
+rm -r "$tree/longhaul/grpc"
+export FACT_COUNTS='AA 2 BB 1'
 unset LONGHAUL_FACTS
 
 put

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why it
-# is not; the main() of an example catches exceptions; the files that they link to or name are there, and the headings
-# and symbols that a link names in them; where they run a test program with a filter, each pattern of it is that of a
-# test; docs/guide.md links to each page of the guide; README's table has each folder of longhaul/, and
-# docs/architecture.md each folder of these; the tour of the code has 20 stops; each glossary has 10 to 40 terms,
-# docs/glossary.md 20 at least, sorted, each once; every line ends at column 120, also in tables and code.
+# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why
+# it is not; the main() of an example catches exceptions; every ```bash block is one that bash can read; the files
+# that they link to or name are there, and the headings and symbols that a link names in them; where they run a test
+# program with a filter, each pattern of it is that of a test; docs/guide.md links to each page of the guide; README's
+# table has each folder of longhaul/, and docs/architecture.md each folder of these; the tour of the code has 20
+# stops; each glossary has 10 to 40 terms, docs/glossary.md 20 at least, sorted, each once; every line ends at column
+# 120, also in tables and code.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
@@ -178,6 +179,17 @@ check_filters() {
     sed -E "s/^([0-9]+):/\1|/; s/ --gtest_filter='/|/; s/'$//")
 }
 
+# Recipes that nothing here can run are at least scripts.
+check_scripts() {
+  local line said script
+  while read -r line; do
+    script=$(awk -v first="$line" 'NR > first && /^ *```/ { exit } NR > first' "$1")
+    said=$(bash -n <<<"$script" 2>&1) && continue
+    echo "$1:$line: bash cannot read this block: ${said%%$'\n'*}"
+    status=1
+  done < <(awk '/^ *```bash/ { print FNR }' "$1")
+}
+
 check_guide() {
   local page
   for page in docs/guide/*.md; do
@@ -259,6 +271,7 @@ for page in "${pages[@]}"; do
   check_anchors "$page"
   check_symbols "$page"
   check_filters "$page"
+  check_scripts "$page"
   check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
   check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' \
     "$page" | tr -d '`')

@@ -145,5 +145,6 @@ rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/a99
 rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/A08/'
 rejects "a block of C++ without" README.md 's/^<!-- fragment: .*/<!-- fragment -->/'
 rejects "a block of C++ without" README.md '/^<!-- fragment/d'
+rejects "docs/guide.md:2: bash cannot read this block" docs/guide.md "$(printf '1a ```bash\\\nif true; then\\\n```')"
 rejects "121 columns" docs/guide.md "\$a $(printf '%0121d' 0)"
 echo "the pages are checked as they should be"

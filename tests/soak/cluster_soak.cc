@@ -1,9 +1,13 @@
 // Kills the tasks of the example's cluster at random moments, and looks after each kill whether the training goes on
-// and its checkpoints are of one moment: cluster_soak PROGRAM SECONDS SEED.
+// and its checkpoints are of one moment: cluster_soak PROGRAM SECONDS SEED. Or kills nobody, and looks whether a
+// session is lost all the same, beside two processes that take all they get: cluster_soak PROGRAM SECONDS undisturbed.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -12,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "longhaul/base/error.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
@@ -27,7 +32,36 @@ using std::chrono::steady_clock;
 using testing::ClusterProcesses;
 
 constexpr std::chrono::seconds kLongestStandstill{90};
-constexpr std::string_view kRestored = "Restored model from ";
+constexpr std::string_view kRestored = "Restored model from ", kLost = "the session was lost: ";
+
+// Processes that compute without an end.
+class BusyProcesses {
+ public:
+  explicit BusyProcesses(int count) {
+    for (int i = 0; i < count; ++i) {
+      const pid_t process = ::fork();
+      if (process < 0) throw InternalError("no process could be started");
+      if (process == 0) compute();
+      processes_.push_back(process);
+    }
+  }
+  ~BusyProcesses() {
+    for (const pid_t process : processes_) {
+      ::kill(process, SIGKILL);
+      ::waitpid(process, nullptr, 0);
+    }
+  }
+  BusyProcesses(const BusyProcesses&) = delete;
+
+ private:
+  [[noreturn]] static void compute() {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::atomic<uint64_t> number{0};
+    while (true) ++number;
+  }
+
+  std::vector<pid_t> processes_;
+};
 
 class ClusterSoak {
  public:
@@ -48,9 +82,25 @@ class ClusterSoak {
       fmt::print("soak: {} kills, at step {}\n", kills_, newest_);
       std::fflush(stdout);
     }
-    if (cluster_.stop_all() != 75) throw InternalError("the chief was stopped, but its status is not 75");
-    check(newest());
-    check_nothing_left();
+    end_training();
+  }
+
+  // Nobody is killed, so nobody may be taken for dead.
+  void run_undisturbed(std::chrono::seconds length) {
+    const auto end = steady_clock::now() + length;
+    const BusyProcesses busy(2);
+    cluster_.start_all();
+    while (steady_clock::now() < end) {
+      await_progress();
+      for (const char* task : {"chief-0", "worker-0", "worker-1"}) {
+        if (cluster_.times_logged(task, std::string(kLost)) == 0) continue;
+        throw InternalError(fmt::format("{} has lost its session, although nobody was killed", task));
+      }
+      fmt::print("soak: nobody was taken for dead, at step {}\n", newest_);
+      std::fflush(stdout);
+    }
+    end_training();
+    faults_["session lost"] = 0;
   }
 
   void print_table() const {
@@ -62,6 +112,11 @@ class ClusterSoak {
   std::string everything() const { return cluster_.everything(); }
 
  private:
+  void end_training() {
+    if (cluster_.stop_all() != 75) throw InternalError("the chief was stopped, but its status is not 75");
+    check(newest());
+    check_nothing_left();
+  }
   std::string logdir() const { return directory_ + "/run"; }
   uint64_t below(uint64_t limit) { return random_() % limit; }
   const std::string& some_task() { return ClusterProcesses::tasks()[below(ClusterProcesses::tasks().size())]; }
@@ -166,9 +221,11 @@ class ClusterSoak {
 int soak(const std::string& program, const std::string& seconds, const std::string& seed) {
   const std::string directory = fs::temp_directory_path() / fmt::format("longhaul-cluster-soak-{}", ::getpid());
   fs::create_directories(directory);
-  ClusterSoak soak(program, directory, std::stoull(seed));
+  const bool is_undisturbed = seed == "undisturbed";
+  ClusterSoak soak(program, directory, is_undisturbed ? 0 : std::stoull(seed));
   try {
-    soak.run(std::chrono::seconds(std::stoll(seconds)));
+    const std::chrono::seconds length(std::stoll(seconds));
+    is_undisturbed ? soak.run_undisturbed(length) : soak.run(length);
     soak.print_table();
     fs::remove_all(directory);
     return 0;
@@ -184,7 +241,7 @@ int soak(const std::string& program, const std::string& seconds, const std::stri
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    fmt::print(stderr, "usage: cluster_soak PROGRAM SECONDS SEED\n");
+    fmt::print(stderr, "usage: cluster_soak PROGRAM SECONDS SEED|undisturbed\n");
     return 2;
   }
   return longhaul::soak::soak(argv[1], argv[2], argv[3]);

@@ -115,7 +115,7 @@ TEST_F(ClientSessionTest, AClientThatDiesLeavesNothingBehind) {  // unlike MA-14
   EXPECT_EQ(server(kPs).new_session(same.graph)->run(same.sum).item<float>(), 13) << "its steps stay";
 }
 
-TEST_F(ClientSessionTest, ATargetThatIsRestartedEndsTheSession) {
+TEST_F(ClientSessionTest, ATargetThatIsRestartedEndsTheSession) {  // unlike RC-7
   SharedModel model;
   const auto session = this->session(model.graph);
   session->run(model.init);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "longhaul/cluster/certificates/cluster_certificates.h"
 #include "longhaul/grpc/raw_channel_fixture.h"
 #include "longhaul/grpc/server/server_fixture.h"
 #include "longhaul/testing/error_fixture.h"
@@ -73,8 +74,10 @@ class ServerClients : public ::testing::Test {
 
   std::string error_of_session(const Server& server) {
     CounterModel model;
-    return coded_error_of(
-        [&] { new_session(server.target(), model.graph, {.use_rpc_for_inprocess_master = true})->run(model.init); });
+    SessionOptions options;
+    options.use_rpc_for_inprocess_master = true;
+    options.task_wait = Seconds{1};
+    return coded_error_of([&] { new_session(server.target(), model.graph, options)->run(model.init); });
   }
 
   const testing::TemporaryDirectory directory_;
@@ -88,6 +91,24 @@ TEST_F(ServerClients, ShowWhatTheyWereGiven) {
   EXPECT_EQ(error_of_session(server), "");
   set_client_security({});
   EXPECT_THAT(error_of_session(server), HasSubstr("UNAUTHENTICATED: "));
+}
+
+// With the files that `longhaul certificates` makes.
+TEST_F(ServerClients, NeedACertificateOfTheClustersCa) {
+  const auto security_of = [&](const char* cluster, const std::string& task) {
+    const std::string at = directory_.file(cluster) + "/";
+    return TransportSecurity{
+        .certificate_file = at + task + ".crt", .key_file = at + task + ".key", .ca_file = at + "ca.crt"};
+  };
+  const ClusterSpec addresses({{"ps", {"localhost:2222"}}, {"worker", {"localhost:2223"}}});
+  for (const char* cluster : {"own", "other"})
+    write_cluster_certificates(addresses, {.directory = directory_.file(cluster)});
+  const Server server(ClusterSpec({{"ps", {"localhost:0"}}}), {.security = security_of("own", "ps-0")});
+  EXPECT_THAT(error_of_session(server), HasSubstr("UNAVAILABLE: ")) << "without a certificate";
+  set_client_security(security_of("other", "worker-0"));
+  EXPECT_THAT(error_of_session(server), HasSubstr("UNAVAILABLE: ")) << "with one of another CA";
+  set_client_security(security_of("own", "worker-0"));
+  EXPECT_EQ(error_of_session(server), "");
 }
 
 TEST_F(ServerClients, OfOtherProgramsAreRefusedToo) {

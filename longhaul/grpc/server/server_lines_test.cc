@@ -42,6 +42,7 @@ class CutLine {
     proxy_.cut(true, true);
     return {std::move(error), Clock::real().now()};
   }
+  void cut() { proxy_.cut(true, true); }
   void mend() { proxy_.mend(); }
 
  private:
@@ -91,6 +92,24 @@ TEST(LostLine, ALongOneLosesNothingByACutThatLastsLongerThanTheDefault) {
   line.mend();
   session->run(model.put);
   EXPECT_EQ(run.error.get(), "");
+}
+
+// The peer lives, and its line is not lost yet.
+TEST(LostLine, ATimeoutEndsARunSoonerAndSaysWhatBecameOfTheStep) {  // unlike SS-14
+  CutLine line(kLong);
+  CounterModel model("/job:ps/task:0");
+  const auto session = session_on_worker(line, model.graph);
+  session->run(model.init);
+  session->run(model.add);
+  line.cut();
+  const Seconds began = Clock::real().now();
+  const std::string text =
+      error_of<DeadlineExceededError>([&] { session->run(model.add, {}, {.timeout = Seconds{0.5}}); });
+  EXPECT_LT((Clock::real().now() - began).count(), 10) << "of the 60 s of the line";
+  EXPECT_THAT(text, AllOf(HasSubstr("/job:ps/replica:0/task:0"), HasSubstr("has not answered RunPart"),
+                          HasSubstr("Whether the step was committed is not known")));
+  line.mend();
+  EXPECT_GE(model.value(*session), 1) << "the call may still arrive";
 }
 
 TEST(LostLine, ThatOfClientsIsTheirs) {

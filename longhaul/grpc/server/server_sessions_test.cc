@@ -14,7 +14,9 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 // The parameter: whether the session calls its server, as from another process.
 class ServerSessionsTest : public ::testing::TestWithParam<bool> {
@@ -37,7 +39,7 @@ TEST_P(ServerSessionsTest, VariablesOutliveTheirSession) {  // SS-1, SS-13
   EXPECT_EQ(model.value(*session(model.graph)), 9);
 }
 
-TEST_P(ServerSessionsTest, AnIsolatedSessionSharesNothing) {  // SS-2
+TEST_P(ServerSessionsTest, AnIsolatedSessionSharesNothing) {  // SS-2, unlike WK-2, WK-11
   CounterModel model;
   const auto shared = session(model.graph);
   shared->run(model.init);
@@ -59,6 +61,42 @@ TEST_P(ServerSessionsTest, AResetEmptiesContainersAndEndsSessions) {  // SS-3
   session(model.graph)->run(model.init);
   Session::reset(server_->target(), {"nobody"});  // SS-4
   EXPECT_EQ(model.value(*session(model.graph)), 0);
+}
+
+TEST_P(ServerSessionsTest, AResetOfOneContainerLeavesTheOthers) {  // SS-3
+  Graph graph;
+  const Scope root(graph);
+  const auto variable_in = [&](const char* container) {
+    const Attrs attrs{{"dtype", kFloat}, {"shape", Shape{}}, {"container", std::string(container)}};
+    return root.add("VariableV2", container, {}, attrs).output();
+  };
+  const Output kept = variable_in("kept"), cleared = variable_in("cleared");
+  const auto before = session(graph);
+  for (const Output& variable : {kept, cleared}) {
+    before->run(root.add("Assign", "assign", {variable, ops::constant(root, 2.f)}).output());
+  }
+  Session::reset(server_->target(), {"cleared"});
+  EXPECT_THROW(before->run(kept), AbortedError) << "all sessions end";
+  const auto after = session(graph);
+  EXPECT_EQ(after->run(kept).item<float>(), 2);
+  EXPECT_THROW(after->run(cleared), FailedPreconditionError);
+}
+
+// Power iteration: each step feeds what the last one fetched.
+TEST_P(ServerSessionsTest, NumbersKeepTheirBitsOverManySteps) {  // MA-18
+  Graph graph;
+  const Scope root(graph);
+  const Output matrix = ops::constant(root, Tensor::of<double>(Shape{2, 2}, {2, 1, 1, 3}));
+  const Output x = ops::placeholder(root, kDouble, {2, 1}), product = ops::matmul(root, matrix, x);
+  const Output next = ops::div(root, product, ops::sqrt(root, ops::sum(root, ops::square(root, product))));
+  const auto on_server = session(graph), here = new_session("", graph);
+  Tensor fed = Tensor::of<double>(Shape{2, 1}, {1, 0}), expected = fed;
+  for (int step = 0; step < 60; ++step) {
+    fed = on_server->run(next, {{x, fed}});
+    expected = here->run(next, {{x, expected}});
+    ASSERT_TRUE(identical(fed, expected)) << step;
+  }
+  EXPECT_NEAR(fed.flat<double>()[0] / fed.flat<double>()[1], 2 / (1 + std::sqrt(5)), 1e-10);
 }
 
 TEST_P(ServerSessionsTest, ACloseCancelsWhatWaits) {  // SS-5, SS-24
@@ -212,11 +250,44 @@ TEST_F(ClusterSessionsTest, AnErrorOfATaskComesWhole) {  // SS-20
   EXPECT_THAT(text, AllOf(HasSubstr("From /job:ps/replica:0/task:1:\n"), HasSubstr(name)));
 }
 
-TEST_F(ClusterSessionsTest, DevicesOfAllTasksAreListed) {  // MA-5
+TEST_F(ClusterSessionsTest, DevicesOfAllTasksAreListed) {  // MA-3, MA-5
   Graph graph;
   EXPECT_THAT(new_session(cluster_.target("worker", 1), graph)->list_devices(), SizeIs(4));
   const auto filtered = new_session(cluster_.target("worker", 1), graph, {.device_filters = {"/job:ps"}});
   EXPECT_THAT(filtered->list_devices(), SizeIs(3));
+  CounterModel on_other("/job:worker/task:0");
+  const auto without_other = new_session(cluster_.target("worker", 1), on_other.graph, {.device_filters = {"/job:ps"}});
+  EXPECT_THAT(refusal_of([&] { without_other->run(on_other.init); }), HasSubstr("/job:worker"));
+}
+
+TEST_F(ClusterSessionsTest, ATraceHasTheDevicesOfAllTasks) {  // SS-18
+  Graph graph;
+  const Scope root(graph);
+  std::vector<Fetch> fetches;
+  for (const char* device : {"/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:1"}) {
+    const Scope there = root.with_device(device);
+    fetches.emplace_back(ops::add(there, ops::constant(there, 1.f), ops::constant(there, 2.f)));
+  }
+  proto::RunMetadata metadata;
+  new_session(cluster_.target("worker", 0), graph)
+      ->run(fetches, {}, {.trace_level = TraceLevel::kFullTrace}, &metadata);
+  std::vector<std::string> devices;
+  for (const auto& device : metadata.step_stats().dev_stats()) devices.push_back(device.device());
+  EXPECT_THAT(devices,
+              UnorderedElementsAre("/job:ps/replica:0/task:0/device:CPU:0", "/job:ps/replica:0/task:1/device:CPU:0",
+                                   "/job:worker/replica:0/task:1/device:CPU:0"));
+}
+
+// The other task waits for what does not come, and is cancelled.
+TEST_F(ClusterSessionsTest, OfSeveralErrorsTheOneThatCausedTheOthersIsReported) {  // SS-21
+  Graph graph;
+  const Scope root(graph), on0 = root.with_device("/job:ps/task:0"), on1 = root.with_device("/job:ps/task:1");
+  const Output unset = ops::variable(on0, "unset", Tensor::scalar(1.f));
+  const FIFOQueue queue(on1, 10, {kFloat});
+  const Output waits = queue.dequeue(on1)[0];
+  const std::string text =
+      error_of<FailedPreconditionError>([&] { new_session(cluster_.target("worker", 0), graph)->run({unset, waits}); });
+  EXPECT_THAT(text, AllOf(HasSubstr("/job:ps/replica:0/task:0"), HasSubstr("unset"), Not(HasSubstr("ancelled"))));
 }
 
 TEST_F(ClusterSessionsTest, ASessionMayBringItsOwnCluster) {  // SS-17

@@ -40,7 +40,7 @@ TEST_F(ServerStopTest, AStopEndsRunsAtOnce) {  // unlike SE-5, unlike SE-8
   EXPECT_THAT(error_of<AbortedError>([&] { session->run(waiting.size); }), HasSubstr("/job:ps/replica:0/task:0"));
 }
 
-TEST_F(ServerStopTest, AfterARestartOnItsPortANewSessionGoesOn) {
+TEST_F(ServerStopTest, AfterARestartOnItsPortANewSessionGoesOn) {  // WK-3
   for (const bool is_called : {false, true}) {
     const auto session =
         new_session(cluster_.target("worker", 0), model_.graph, {.use_rpc_for_inprocess_master = is_called});
