@@ -18,6 +18,9 @@ namespace {
 
 class ArrivedCall;
 
+// A session has two or three that wait for as long as it lives; a part of a step one.
+constexpr size_t kMostOpen = 10'000;
+
 std::string cut_for_headers(const std::string& text) {
   constexpr size_t kMost = 2000;
   if (text.size() <= kMost) return text;
@@ -49,6 +52,10 @@ class ArrivedCall final : public grpc::ServerGenericBidiReactor, public std::ena
   void begin(const grpc::GenericCallbackServerContext& context) {
     self_ = shared_from_this();
     number_ = open_.add(self_);
+    if (open_.size() > kMostOpen) {
+      return finish(status_of(ResourceExhaustedError(
+          fmt::format("{}: {} calls wait for their answers here already, which are the most", path_, kMostOpen))));
+    }
     const std::optional<grpc::Status> refused = refusal_of(context);
     if (refused) return finish(*refused);
     StartRead(&request_);

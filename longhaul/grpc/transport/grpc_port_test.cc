@@ -147,6 +147,18 @@ TEST(GrpcPortLimits, AnAnswerAboveTheLimitIsAnError) {
   EXPECT_EQ(channel.call(std::string(kMasterPath) + "Small", "").code, 0);
 }
 
+TEST_F(GrpcPortTest, MoreThanTheMostOpenCallsAreRefused) {
+  constexpr int kMost = 10'000;
+  std::vector<ReplyLater> replies(kMost);
+  for (const ReplyLater& reply : replies) pair_.start("Park", reply);
+  ASSERT_TRUE(pair_.come().reaches(kMost, Seconds{120}));
+  const ReplyLater last;
+  pair_.start("Park", last);
+  EXPECT_EQ(code_of(last.wait(Seconds{60}).error), Code::kResourceExhausted);
+  pair_.take_parked().clear();  // they are let go
+  EXPECT_EQ(pair_.call("Echo").header, "ping");
+}
+
 TEST_F(GrpcPortTest, AWireCallHearsThatItsCallerHasGone) {
   Happened come, gone;
   std::shared_ptr<WireCall> kept;
