@@ -311,5 +311,27 @@ TEST_F(TorchMisuseTest, AHandMadeRuleForTheRateIsToldWhatKeepsItsCounts) {
   EXPECT_THAT(warnings_of(make), ElementsAre(AllOf(HasSubstr("ops::external_variable"), HasSubstr("plateau"))));
 }
 
+TEST(TorchModules, AHolderIsAsGoodAsItsModule) {
+  torch::nn::Linear net(2, 1), none{nullptr};
+  move_to_test_device(*net);
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  const auto step = [&] {
+    optimizer.zero_grad();
+    const torch::Tensor loss = net->forward(torch::ones({1, 2}, test_device())).sum();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+  {
+    Graph graph;
+    const TorchTraining training = torch_training(Scope(graph), net, optimizer, step);
+    EXPECT_EQ(training.model.at(0).ref().op().name(), "weight");
+  }
+  Graph graph;
+  EXPECT_EQ(torch_variables(Scope(graph), net).size(), 2u);
+  EXPECT_THAT(refusal_of([&] { torch_training(Scope(graph), none, optimizer, step); }),
+              HasSubstr("the module is null"));
+}
+
 }  // namespace
 }  // namespace longhaul

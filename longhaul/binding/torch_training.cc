@@ -126,4 +126,8 @@ std::vector<Variable> torch_variables(const Scope& scope, torch::nn::Module& mod
   return std::make_shared<BoundTorch>(module)->add_variables(scope, module_values(module));
 }
 
+void throw_no_module() {
+  throw InvalidArgumentError("the module is null: construct it before it is bound");
+}
+
 }  // namespace longhaul

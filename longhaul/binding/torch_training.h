@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longhaul/binding/kept_values.h"
@@ -15,7 +16,9 @@
 
 namespace torch::nn {
 class Module;
-}
+template <typename Contained>
+class ModuleHolder;
+}  // namespace torch::nn
 namespace torch::optim {
 class Optimizer;
 }
@@ -77,8 +80,8 @@ class Optimizer;
 // does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
 // then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
 // "Cost"). Training also waits for the copies of the first snapshot, and of one that the training thread itself
-// requests. Tensors on devices other than the CPU are copied to host memory while training waits. Tests have a fake
-// device for this; no GPU was tried yet.
+// requests. On devices other than the CPU a stream of its own copies; a stream that is about to write to a tensor waits
+// for its copy, on the device, and the host goes on. Tests have a fake device for this; no GPU was tried yet.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
 // that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the module,
@@ -177,5 +180,35 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
 //   const auto model = torch_variables(Scope(graph), *net);
 //   Saver({.var_list = std::vector<SaveEntry>(model.begin(), model.end())}).restore(*session, prefix);
 std::vector<Variable> torch_variables(const Scope& scope, torch::nn::Module& module);
+
+// The module of a holder, which torch::nn::Linear and TORCH_MODULE's classes are. InvalidArgumentError: it has none
+// yet.
+template <typename Contained>
+torch::nn::Module& module_in(const torch::nn::ModuleHolder<Contained>& holder);
+[[noreturn]] void throw_no_module();
+
+// The same with the holder itself: `net` in place of `*net`.
+template <typename Contained>
+TorchTraining torch_training(const Scope& scope, const torch::nn::ModuleHolder<Contained>& module,
+                             torch::optim::Optimizer& optimizer, TorchStepFunction step,
+                             const TorchTrainingOptions& options = {}) {
+  return torch_training(scope, module_in(module), optimizer, std::move(step), options);
+}
+template <typename Contained>
+TorchTraining torch_training(const Scope& scope, const torch::nn::ModuleHolder<Contained>& module,
+                             const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                             const TorchTrainingOptions& options = {}) {
+  return torch_training(scope, module_in(module), optimizers, std::move(step), options);
+}
+template <typename Contained>
+std::vector<Variable> torch_variables(const Scope& scope, const torch::nn::ModuleHolder<Contained>& module) {
+  return torch_variables(scope, module_in(module));
+}
+
+template <typename Contained>
+torch::nn::Module& module_in(const torch::nn::ModuleHolder<Contained>& holder) {
+  if (holder.is_empty()) throw_no_module();
+  return *holder.ptr();
+}
 
 }  // namespace longhaul
