@@ -257,6 +257,34 @@ TEST_F(OtherModel, ThatIsOlderThanTheNewestCheckpointIsRefused) {
   EXPECT_EQ(cluster_.saved_step(), saved);
 }
 
+TEST_F(OtherModel, ThatIsOlderThanSkippedCheckpointsIsTaken) {
+  {
+    TrainingProgram chief(cluster_, {});
+    ASSERT_TRUE(go_on({&chief}, Seconds{60}, 20));
+    end({&chief});
+  }
+  const int64_t saved = cluster_.saved_step();
+  CountedModel model;
+  {  // as after a rollback
+    const auto session = cluster_.cluster().session(model.graph);
+    session->run(ops::assign(model.on0, model.step, ops::constant(model.on0, saved - 1)));
+    session->close();
+  }
+  Saver saver({.graph = &model.graph});
+  const auto prepare = [&](bool is_skipped) {
+    SessionManager manager(
+        {.graph = &model.graph,
+         .ready_op = ops::report_uninitialized_variables(model.root, ops::global_variables(model.graph)),
+         .coordinator = Coordinator({.clock = &cluster_.clock()}),
+         .is_skipped = [=](const std::string&) { return is_skipped; }});
+    return coded_error_of([&] {
+      manager.prepare_session({.master = kWorker, .saver = &saver, .checkpoint_dir = cluster_.logdir()})->close();
+    });
+  };
+  EXPECT_THAT(prepare(/*is_skipped=*/false), HasSubstr("which is older than the newest checkpoint"));
+  EXPECT_EQ(prepare(/*is_skipped=*/true), "");
+}
+
 // The same variables and one more, which moves some to other tasks.
 TEST_F(OtherModel, OfAProgramWithOtherVariablesIsRefused) {
   {

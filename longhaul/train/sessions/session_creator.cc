@@ -40,6 +40,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   manager.files = options_.files;
   if (options_.tenure) {
     manager.skip_reason = [this](const std::string& prefix) { return options_.tenure->skip_reason(prefix); };
+    manager.is_skipped = [this](const std::string& prefix) { return options_.tenure->is_skipped(prefix); };
     manager.drops_model = [this] { return options_.tenure->goes_back(); };
   }
   const std::shared_ptr<Saver> saver = scaffold_->saver();

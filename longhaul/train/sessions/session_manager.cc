@@ -103,19 +103,25 @@ std::unique_ptr<StopEndsWaits> heed_stop(const std::string& master, const std::s
 
 // A model that its servers have kept wins over the directory, but for one that is older than what was saved from there:
 // it would be saved over that.
-void check_for_other_model(int64_t step, const std::string& directory, const std::vector<std::string>& candidates) {
+void check_for_other_model(int64_t step, const std::string& directory, const std::vector<std::string>& candidates,
+                           const std::function<bool(const std::string&)>& is_skipped) {
   constexpr const char* kOtherwise = "end the servers, or reset them (Session::reset), and start again";
   if (candidates.empty()) {
     log_warning(
         "the servers have a model at step {}, but {} has no checkpoint: it may be that of another training. To begin "
         "anew, {}",
         step, directory, kOtherwise);
-  } else if (const auto newest = split_step(candidates.front()).step; newest && *newest > step) {
+    return;
+  }
+  for (const std::string& candidate : candidates) {
+    if (is_skipped && is_skipped(candidate)) continue;
+    const auto newest = split_step(candidate).step;
+    if (!newest || *newest <= step) return;
     throw FailedPreconditionError(fmt::format(
         "the servers have a model at step {}, which is older than the newest checkpoint, {}: it is that of another "
         "training, or of an earlier start. To continue from the checkpoint, {}; to continue with the model of the "
         "servers, use another logdir, or move the newer checkpoints away",
-        step, candidates.front(), kOtherwise));
+        step, candidate, kOtherwise));
   }
 }
 
@@ -285,7 +291,8 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
   FallBackOptions own = fall_back_options(options);
   own.mirror.directory.clear();
   const std::vector<std::string> candidates = search_for_recovery(own).candidates;
-  if (step) check_for_other_model(*step, options.checkpoint_dir, candidates);
+  if (step && ops::get_global_step(graph_))
+    check_for_other_model(*step, options.checkpoint_dir, candidates, options_.is_skipped);
   if (candidates.empty()) return;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }

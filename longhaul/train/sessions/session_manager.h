@@ -54,6 +54,8 @@ struct SessionManagerOptions {
   // Returns the reason to skip an intact checkpoint of the directory, or nullopt to accept it. A skipped checkpoint is
   // still restored if no other is left. Empty: none is skipped.
   std::function<std::optional<SkipReason>(const std::string& prefix)> skip_reason{};
+  // Whether skip_reason() would have one; it is not asked for a restore. Empty: never.
+  std::function<bool(const std::string& prefix)> is_skipped{};
   // Whether the model that servers have is dropped instead of continued, because its loss went bad: prepare_session()
   // then empties the containers of its tasks, which ends the sessions of all that train it, and restores or initialises
   // the model. Empty: never.

@@ -139,6 +139,7 @@ std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options
                             .files = options.files,
                             .coordinator = coord,
                             .skip_reason = [&tenure](const std::string& prefix) { return tenure.skip_reason(prefix); },
+                            .is_skipped = [&tenure](const std::string& prefix) { return tenure.is_skipped(prefix); },
                             .drops_model = [&tenure] { return tenure.goes_back(); }});
 }
 

@@ -169,6 +169,10 @@ std::optional<SkipReason> ChiefTenure::skip_reason(const std::string& prefix) {
   return SkipReason(*why, journal_->is_undone(prefix));
 }
 
+bool ChiefTenure::is_skipped(const std::string& prefix) const {
+  return journal_ && journal_->is_skipped(prefix);
+}
+
 bool ChiefTenure::goes_back() const {
   return journal_ && journal_->history().rollbacks().is_under_way();
 }

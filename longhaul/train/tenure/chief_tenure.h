@@ -116,6 +116,8 @@ class ChiefTenure {
   // Returns the reason, from the journal, to skip this checkpoint in a restart, or nullopt if there is none. For
   // SessionManagerOptions::skip_reason.
   std::optional<SkipReason> skip_reason(const std::string& prefix);
+  // SessionManagerOptions::is_skipped.
+  bool is_skipped(const std::string& prefix) const;
   // SessionManagerOptions::drops_model.
   bool goes_back() const;
   // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised, or
