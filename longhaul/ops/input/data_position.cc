@@ -62,7 +62,14 @@ class BatchTaker {
     Batch batch = loader_->at(at);
     check(batch, signature_, at);
     MutexLock lock(taken_->mutex);
-    look_for_others(at);
+    if (taken_->finds_others(at, loader_->stride())) {
+      log_warning(
+          "the position of input {} moves on by more than the batches that this program takes, last from {} to {}: "
+          "replicas or threads share it, so some batches are trained twice and others never. Give each replica its own "
+          "ops::load_batch() (a name of its own, and the loader's num_replicas and replica), and take steps in one "
+          "thread",
+          name_, taken_->position, at);
+    }
     taken_->times = taken_->position == at ? taken_->times + 1 : 1;
     taken_->position = at;
     return batch;
@@ -78,26 +85,21 @@ class BatchTaker {
     int64_t position GUARDED_BY(mutex) = -1, times GUARDED_BY(mutex) = 0;
     int jumps GUARDED_BY(mutex) = 0;  // among the last kTakes; -1: it was said
     int takes GUARDED_BY(mutex) = 0;
-  };
 
-  // Whoever takes each batch alone finds the position a batch further each time, but for a restore or a rollback.
-  void look_for_others(int64_t at) const REQUIRES(taken_->mutex) {
-    constexpr int kTakes = 20, kJumps = 4;
-    Taken& taken = *taken_;
-    if (taken.jumps < 0) return;
-    if (taken.position >= 0 && at > taken.position + loader_->stride()) ++taken.jumps;
-    if (taken.jumps == kJumps) {
-      log_warning(
-          "the position of input {} moves on by more than the batches that this program takes, last from {} to {}: "
-          "replicas or threads share it, so some batches are trained twice and others never. Give each replica its own "
-          "ops::load_batch() (a name of its own, and the loader's num_replicas and replica), and take steps in one "
-          "thread",
-          name_, taken.position, at);
-      taken.jumps = -1;
-    } else if (++taken.takes == kTakes) {
-      taken.jumps = taken.takes = 0;
+    // Whoever takes each batch alone finds the position a batch further each time, but for a restore or a rollback.
+    // True, once: somebody else takes batches, too.
+    bool finds_others(int64_t at, int64_t stride) REQUIRES(mutex) {
+      constexpr int kTakes = 20, kJumps = 4;
+      if (jumps < 0) return false;
+      if (position >= 0 && at > position + stride) ++jumps;
+      if (jumps == kJumps) {
+        jumps = -1;
+        return true;
+      }
+      if (++takes == kTakes) jumps = takes = 0;
+      return false;
     }
-  }
+  };
 
   std::string name_;
   std::shared_ptr<DataLoader> loader_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "longhaul/base/log.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/tensor/lost_value.h"
