@@ -59,7 +59,7 @@ const std::byte* begin_of(const at::Tensor& tensor) {
   return static_cast<const std::byte*>(static_cast<const void*>(tensor.storage().data()));
 }
 
-void wait_for(const c10::Stream& stream) {
+void synchronize(const c10::Stream& stream) {
   try {
     stream.synchronize();
   } catch (const c10::Error& error) {
@@ -104,7 +104,7 @@ void DeviceCopy::close() {
   for (OnDevice& on : devices_) {
     on.moment.emplace(on.training.device_type());
     on.moment->record(on.training);
-    if (is_proof_) wait_for(on.training);
+    if (is_proof_) synchronize(on.training);
   }
   const size_t looked_at = is_proof_ ? parts_.size() : std::min(kInTurn, parts_.size());
   for (size_t i = 0; i < looked_at; ++i) {

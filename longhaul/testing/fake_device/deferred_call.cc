@@ -78,7 +78,42 @@ c10::OperatorHandle operator_named(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
 }
 
+// Of an argument that may be left out.
+at::Tensor or_zeros(const IValue& value, const at::Tensor& like) {
+  return value.isTensor() && value.toTensor().defined() ? value.toTensor() : at::zeros_like(like);
+}
+
+// libtorch 2 takes these for devices of its GPUs' kind alone, and has no kernels of the CPU for them: as its CUDA
+// kernels, by their results hy, cy and what the backward needs; and grad_gates, grad_cx, grad_bias.
+void lstm_cell(Stack& stack) {
+  at::Tensor gates = stack[0].toTensor() + stack[1].toTensor();
+  const at::Tensor cx = stack[2].toTensor();
+  for (const size_t bias : {3, 4}) {
+    if (stack[bias].isTensor() && stack[bias].toTensor().defined()) gates = gates + stack[bias].toTensor();
+  }
+  const std::vector<at::Tensor> parts = gates.chunk(4, 1);
+  const at::Tensor in = parts[0].sigmoid(), forget = parts[1].sigmoid(), cell = parts[2].tanh(),
+                   out = parts[3].sigmoid();
+  const at::Tensor cy = forget * cx + in * cell;
+  stack = {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
+}
+
+void lstm_cell_backward(Stack& stack) {
+  const at::Tensor cx = stack[2].toTensor(), cy_tanh = stack[3].toTensor().tanh();
+  const at::Tensor grad_hy = or_zeros(stack[0], cx), grad_cy = or_zeros(stack[1], cx);
+  const std::vector<at::Tensor> gates = stack[4].toTensor().chunk(4, 1);
+  const at::Tensor &in = gates[0], &forget = gates[1], &cell = gates[2], &out = gates[3];
+  const at::Tensor grad_c = grad_hy * out * (1 - cy_tanh * cy_tanh) + grad_cy;
+  const at::Tensor grad_gates = at::cat({grad_c * cell * in * (1 - in), grad_c * cx * forget * (1 - forget),
+                                         grad_c * in * (1 - cell * cell), grad_hy * cy_tanh * out * (1 - out)},
+                                        1);
+  const bool has_bias = stack[5].toBool();
+  stack = {grad_gates, grad_c * forget, has_bias ? grad_gates.sum(0) : at::Tensor()};
+}
+
 void run_on_host(const c10::OperatorHandle& op, Stack& stack) {
+  if (op.schema().name() == "aten::_thnn_fused_lstm_cell") return lstm_cell(stack);
+  if (op.schema().name() == "aten::_thnn_fused_lstm_cell_backward_impl") return lstm_cell_backward(stack);
   if (op.schema().name() == "aten::convolution_overrideable")
     return operator_named("aten::convolution").callBoxed(stack);
   if (op.schema().name() != "aten::convolution_backward_overrideable") return op.callBoxed(stack);
