@@ -80,8 +80,8 @@ class Optimizer;
 // does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
 // then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
 // "Cost"). Training also waits for the copies of the first snapshot, and of one that the training thread itself
-// requests. On devices other than the CPU a stream of its own copies; a stream that is about to write to a tensor waits
-// for its copy, on the device, and the host for none. Tests have a fake device for this; no GPU was tried yet.
+// requests. On devices other than the CPU a stream of its own copies; a stream that is about to write to a tensor
+// waits for its copy, on the device, and the host for none. Tests have a fake device for this; no GPU was tried yet.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
 // that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the module,

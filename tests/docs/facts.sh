@@ -10,13 +10,13 @@
 #     - tests: `Suite.Test`, ...
 #     - why: what is different, or "in C++: " and the form that the fact has there
 #
-# A line that is longer than 120 columns is continued below the first word of its text. The state is one of: held (needs
+# A line that is longer than 118 columns is continued below the first word of its text. The state is one of: held (needs
 # a test; no why, but perhaps a form in C++), changed and not applicable (need a why), open (not there yet: needs a why,
 # which says what is missing, and has no test). The numbers of a series follow one another; a section may begin with a
 # new ten. Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the list has those and no others;
 # --with-list ends with 77, as skipped, where it names none. What TensorFlow itself has tested of servers, as the list
 # says ("[T"), must be tested over real connections, too: in longhaul/grpc or tests. With --write the tests are filled
-# in from the tags, lines are filled to 120 columns, and an open fact that tests pin becomes held.
+# in from the tags, lines are filled to 118 columns, and an open fact that tests pin becomes held.
 set -euo pipefail
 cd "$1"
 if [ "${2:-}" = --with-list ] && [ ! -r "${LONGHAUL_FACTS:-}" ]; then
@@ -129,7 +129,7 @@ step() {
       n = split(text, words, / +/)
       line = first words[1]
       for (i = 2; i <= n; i++) {
-        if (length(line) + 1 + length(words[i]) > 120 && words[i] !~ /^([-+*#>|].*|[0-9]+[.)])$/) {
+        if (length(line) + 1 + length(words[i]) > 118 && words[i] !~ /^([-+*#>|].*|[0-9]+[.)])$/) {
           print line
           line = indent words[i]
         } else {

@@ -14,10 +14,10 @@
 
 namespace longhaul {
 
-// The part of a PendingCopy whose tensors are on other devices than the CPU. Their copies are made on a stream of their
-// own while all other streams go on: before one of these writes to a tensor, it waits for that tensor's copy, on the
-// device. The host waits in finish() alone. A wrong copy is found by sums: of the tensor at the moment, and before the
-// first write that was announced. (Of all tensors in a proof; else of a few, in turn.)
+// The part of a PendingCopy whose tensors are on other devices than the CPU. Their copies are made on a stream of
+// their own while all other streams go on: before one of these writes to a tensor, it waits for that tensor's copy,
+// on the device. The host waits in finish() alone. A wrong copy is found by sums: of the tensor at the moment, and
+// before the first write that was announced. (Of all tensors in a proof; else of a few, in turn.)
 //
 // The functions are those of PendingCopy, and may be called as they may. What a device says of itself is a problem().
 class DeviceCopy {

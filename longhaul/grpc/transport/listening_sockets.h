@@ -5,13 +5,13 @@
 
 namespace longhaul {
 
-// Sockets that listen on each of the addresses that a name has ("localhost:0": 127.0.0.1 and ::1), at one port. They do
-// not block, and are closed at the end. 0.0.0.0 stands for the addresses of IPv6, too.
+// Sockets that listen on each of the addresses that a name has ("localhost:0": 127.0.0.1 and ::1), at one port.
+// They do not block, and are closed at the end. 0.0.0.0 stands for the addresses of IPv6, too.
 class ListeningSockets {
  public:
-  // `address` is "HOST:PORT"; port 0: the system chooses. AlreadyExistsError: it is in use; InvalidArgumentError: it is
-  // no address of this machine; PermissionDeniedError: a port below 1024; else UnavailableError. Each names the address
-  // and the remedy.
+  // `address` is "HOST:PORT"; port 0: the system chooses. AlreadyExistsError: it is in use; InvalidArgumentError:
+  // it is no address of this machine; PermissionDeniedError: a port below 1024; else UnavailableError. Each names
+  // the address and the remedy.
   explicit ListeningSockets(const std::string& address);
   ~ListeningSockets();
   ListeningSockets(const ListeningSockets&) = delete;
