@@ -110,6 +110,7 @@ void DeviceCopy::close() {
   for (size_t i = 0; i < looked_at; ++i) {
     Part& part = parts_[(turn_ * kInTurn + i) % parts_.size()];
     part.sum = sum_of(part.source);
+    if (!part.sum.defined()) spoil(part.name + " cannot be looked at on its device");
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
     const std::byte* const begin = begin_of(parts_[i].source);
@@ -225,7 +226,11 @@ std::vector<size_t> DeviceCopy::changed(const std::vector<size_t>& parts, const 
     std::vector<at::Tensor> numbers;
     for (size_t i = 0; i < parts.size(); ++i) {
       const Part& part = parts_[parts[i]];
-      if (part.device != device || !part.sum.defined() || !later[i].defined()) continue;
+      if (part.device != device || !part.sum.defined()) continue;
+      if (!later[i].defined()) {
+        found.push_back(parts[i]);  // nobody knows
+        continue;
+      }
       here.push_back(parts[i]);
       numbers.push_back(part.sum);
       numbers.push_back(later[i]);

@@ -73,9 +73,12 @@ void ConnectionDoor::serve() {
   for (const int socket : sockets_.all()) places.push_back({.fd = socket, .events = POLLIN, .revents = 0});
   while (true) {
     const int ready = ::poll(places.data(), places.size(), -1);  // wait: for a connection, or the end
-    if (ready < 0 && errno != EINTR) return log_error("{} takes no more connections: poll: {}", address_, errno);
+    if (ready < 0) {
+      if (errno != EINTR) wait_for_room(std::generic_category().message(errno));
+      continue;
+    }
     if (places[0].revents != 0) return;
-    for (size_t i = 1; ready > 0 && i < places.size(); ++i) {
+    for (size_t i = 1; i < places.size(); ++i) {
       if (places[i].revents != 0) accept_all(places[i].fd);
     }
   }

@@ -104,31 +104,50 @@ int port_of_socket(int socket) {
 
 }  // namespace
 
-// An address that the machine does not have is passed by if it has another one of that name, as ::1 in a container.
+// An address that the machine does not have is passed by if it has another one of that name, as ::1 in a container. A
+// port that the system has chosen for the first address may be taken at the next one: then another one is tried.
 ListeningSockets::ListeningSockets(const std::string& address) {
+  constexpr int kTries = 16;
   const AddressList candidates = look_up(address);
-  int error = EADDRNOTAVAIL;
-  for (const addrinfo* candidate = candidates.get(); candidate != nullptr; candidate = candidate->ai_next) {
+  int error = EADDRINUSE;
+  for (int i = 0; i < kTries && error == EADDRINUSE; ++i) {
+    error = listen_on_all(candidates.get());
+    if (error == 0) return;
+    const bool chose_port = !sockets_.empty();
+    close_all();
+    if (!chose_port) break;
+  }
+  throw_listen_error(address, error);
+}
+
+// 0, or the error of the first that fails.
+int ListeningSockets::listen_on_all(const addrinfo* candidate) {
+  int passed_by = EADDRNOTAVAIL;
+  for (; candidate != nullptr; candidate = candidate->ai_next) {
     sockaddr_storage place{};
     std::memcpy(&place, candidate->ai_addr, candidate->ai_addrlen);
     if (port_ != 0) port_of(place) = htons(static_cast<uint16_t>(port_));
     const int socket = listening_on_all_or_one(place);
-    if (socket < 0) {
-      error = errno;
-      if (error == EADDRNOTAVAIL || error == EAFNOSUPPORT) continue;
-      break;
+    if (socket >= 0) {
+      sockets_.push_back(socket);
+      port_ = port_of_socket(socket);
+    } else if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) {
+      passed_by = errno;
+    } else {
+      return errno;
     }
-    sockets_.push_back(socket);
-    port_ = port_of_socket(socket);
-    error = 0;
   }
-  if (!sockets_.empty() && (error == 0 || error == EADDRNOTAVAIL || error == EAFNOSUPPORT)) return;
+  return sockets_.empty() ? passed_by : 0;
+}
+
+void ListeningSockets::close_all() {
   for (const int socket : sockets_) ::close(socket);
-  throw_listen_error(address, error);
+  sockets_.clear();
+  port_ = 0;
 }
 
 ListeningSockets::~ListeningSockets() {
-  for (const int socket : sockets_) ::close(socket);
+  close_all();
 }
 
 }  // namespace longhaul

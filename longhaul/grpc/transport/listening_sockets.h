@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+struct addrinfo;
+
 namespace longhaul {
 
 // Sockets that listen on each of the addresses that a name has ("localhost:0": 127.0.0.1 and ::1), at one port.
@@ -21,6 +23,9 @@ class ListeningSockets {
   int port() const { return port_; }
 
  private:
+  int listen_on_all(const addrinfo* candidate);
+  void close_all();
+
   std::vector<int> sockets_;
   int port_ = 0;
 };
