@@ -1,9 +1,13 @@
 // How long from the start of the example to its first step, and from its end by a kill to its first new step, beside
-// the start of an empty program that links libtorch?
+// the start of an empty program that links libtorch? And how long does the command `longhaul` take, beside an empty
+// program?
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/child.h"
@@ -73,6 +77,31 @@ Pair sample_kill_to_step() {
   return {first_step, process + data + disk};
 }
 
+std::string longhaul_program() {
+  const std::string program = LONGHAUL_PROGRAM;
+  if (program.empty()) throw std::runtime_error("the program longhaul is not built (LONGHAUL_TOOLS)");
+  return program;
+}
+
+// In milliseconds.
+Pair sample_command(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {longhaul_program()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return {1e3 * seconds_until(command, ""), 1e3 * seconds_until({"/bin/true"}, "")};
+}
+
+// Of a training of ten steps, with its journal and a checkpoint.
+std::function<Pair()> sample_status() {
+  return [directory = std::shared_ptr<testing::TemporaryDirectory>()]() mutable {
+    if (directory == nullptr) {
+      directory = std::make_shared<testing::TemporaryDirectory>();
+      Child({FASHION_MNIST_PROGRAM, "--logdir=" + directory->path(), "--threads=1", "--steps=10"})
+          .read_until("done step=10");
+    }
+    return sample_command({"status", directory->path()});
+  };
+}
+
 }  // namespace
 
 void add_startup_rows(std::vector<Row>& rows) {
@@ -99,6 +128,20 @@ void add_startup_rows(std::vector<Row>& rows) {
        .bound = Bound::kAtMostMore,
        .sample = sample_kill_to_step,
        .samples = 9});
+  rows.push_back({.name = "startup/longhaul_version",
+                  .what = "longhaul --version from start to end, compared with an empty program",
+                  .unit = "ms",
+                  .goal = 20,
+                  .bound = Bound::kAtMostMore,
+                  .sample = [] { return sample_command({"--version"}); },
+                  .samples = 21});
+  rows.push_back({.name = "startup/longhaul_status",
+                  .what = "longhaul status of one directory from start to end, compared with an empty program",
+                  .unit = "ms",
+                  .goal = 20,
+                  .bound = Bound::kAtMostMore,
+                  .sample = sample_status(),
+                  .samples = 21});
 }
 
 }  // namespace longhaul::bench

@@ -2,20 +2,30 @@
 // trains, while a scraper asks for the metrics each second and ten browsers show the page. So much of the steps per
 // second it could take at most, where all threads share one core. The steps themselves are no measure here: their pace
 // differs by more than a hundredth from one second to the next.
+//
+// How long does a probe wait while slow clients hold connections? And a reader of the board for a curve of a million
+// points?
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "benchmarks/benchmarks.h"
 #include "examples/classifier.h"
+#include "longhaul/console/board/board_server.h"
+#include "longhaul/events/file_writer.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/status/http_client_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -28,6 +38,10 @@ using namespace std::chrono_literals;
 constexpr int kBrowsers = 10;
 constexpr double kSecondsOfArrival = 5.5;  // until all browsers have the page
 constexpr double kSecondsOfSample = 10;
+constexpr double kSecondsOfWarmUp = 1;
+constexpr int kSlowClients = 64;
+constexpr int kProbes = 100;
+constexpr int64_t kLongCurve = 1'000'000, kShortCurve = 1000;
 
 // Of this process, by the kernel's count of nanoseconds.
 double processor_seconds(const std::filesystem::path& task) {
@@ -95,6 +109,29 @@ class Readers {
   std::vector<std::thread> readers_;
 };
 
+// Half of them send half of a request, the others nothing.
+std::vector<RawClient> slow_clients(int port) {
+  std::vector<RawClient> clients;
+  for (int i = 0; i < kSlowClients; ++i) {
+    clients.emplace_back(port);
+    clients.back().send(i % 2 == 0 ? "GET / HT" : "");
+  }
+  return clients;
+}
+
+// In less time than it takes until a client that sends nothing is given up.
+double longest_probe(int port) {
+  double longest = 0;
+  for (int i = 0; i < kProbes; ++i) {
+    longest = std::max(longest, 1e3 * time_seconds([&] {
+                                  if (status_of(fetch(port, "GET", "/healthz")) != 200)
+                                    throw std::runtime_error("/healthz does not answer 200");
+                                }));
+    std::this_thread::sleep_for(10ms);
+  }
+  return longest;
+}
+
 // A Supervisor with a page trains the 784-256-128-10 network on one thread. What its threads take is beside what this
 // thread takes.
 class ServedTraining {
@@ -106,8 +143,37 @@ class ServedTraining {
     for (int64_t& value : labels_.mutable_flat<int64_t>()) value = std::rand() % 10;
   }
 
-  Pair sample() {
+  // What the page costs.
+  Pair sample_cost() {
     Pair pair;
+    serve([&](int port, const Callable& step) {
+      const Readers readers(port);
+      train(step, kSecondsOfArrival);
+      pair = times_of(step);
+    });
+    return pair;
+  }
+
+  // How long a probe waits, in milliseconds: the longest of many, with slow clients and without.
+  Pair sample_probes() {
+    Pair pair;
+    serve([&](int port, const Callable& step) {
+      train(step, kSecondsOfWarmUp);
+      std::atomic<bool> is_over{false};
+      std::thread prober([&] {
+        pair.beside = longest_probe(port);
+        const std::vector<RawClient> slow = slow_clients(port);
+        pair.ours = longest_probe(port);
+        is_over = true;
+      });
+      while (!is_over) step(images_, labels_);
+      prober.join();
+    });
+    return pair;
+  }
+
+ private:
+  void serve(const std::function<void(int port, const Callable& step)>& body) {
     std::atomic<int> port{0};
     const LogSink before = set_log_sink([&](LogLevel, const std::string& message) {
       const std::string url = "http://127.0.0.1:";
@@ -117,17 +183,10 @@ class ServedTraining {
     Supervisor sv({.graph = &graph_,
                    .logdir = directory_.path(),
                    .chief = {.status = {.address = "127.0.0.1:0", .last_step = 1'000'000}}});
-    sv.managed_session([&](Session& session) {
-      const Callable step = session.make_callable(net_.train_op, {net_.images, net_.labels});
-      const Readers readers(port);
-      train(step, kSecondsOfArrival);
-      pair = times_of(step);
-    });
+    sv.managed_session(
+        [&](Session& session) { body(port, session.make_callable(net_.train_op, {net_.images, net_.labels})); });
     set_log_sink(before);
-    return pair;
   }
-
- private:
   void train(const Callable& step, double seconds) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     while (std::chrono::steady_clock::now() < end) step(images_, labels_);
@@ -151,6 +210,45 @@ class ServedTraining {
   Tensor images_{kFloat, {64, 784}}, labels_{kInt64, {64}};
 };
 
+// A board of two runs: a long one and a short one.
+class ServedCurves {
+ public:
+  ServedCurves() : board_(FileSystem::real(), {.directories = {directory_.path()}, .port = 0}) {
+    write("long", kLongCurve);
+    write("short", kShortCurve);
+    board_.start();
+    const auto is_read = [this] {
+      const auto runs = board_.runs().all();
+      return runs.size() == 2 && std::all_of(runs.begin(), runs.end(),
+                                             [](const auto& run) { return run->events() && run->events()->is_read(); });
+    };
+    while (!is_read()) std::this_thread::sleep_for(10ms);
+  }
+
+  // From the request to the last byte of the reply, in milliseconds. As much is drawn of both.
+  Pair sample() const { return {milliseconds_of(0, kLongCurve), milliseconds_of(1, kShortCurve)}; }
+
+ private:
+  void write(const std::string& name, int64_t points) const {
+    FileWriter writer(directory_.file(name));
+    for (int64_t step = 0; step < points; ++step) {
+      writer.add_scalar("loss", static_cast<float>(std::sin(static_cast<double>(step))), step);
+    }
+    writer.flush();
+  }
+  double milliseconds_of(int run, int64_t points) const {
+    const std::string path = fmt::format("/scalars.json?tag=0&runs={}&points=1000&smoothing=0.6", run);
+    return 1e3 * time_seconds([&] {
+             const std::string reply = body_of(fetch(board_.port(), "GET", path));
+             if (reply.find(fmt::format("{}]", points - 1)) == reply.npos)
+               throw std::runtime_error(path + " has not the last step: " + reply.substr(0, 100));
+           });
+  }
+
+  const testing::TemporaryDirectory directory_;
+  console::BoardServer board_;
+};
+
 }  // namespace
 
 void add_status_rows(std::vector<Row>& rows) {
@@ -163,9 +261,35 @@ void add_status_rows(std::vector<Row>& rows) {
                   .sample =
                       [] {
                         set_intra_op_threads(1);
-                        return ServedTraining().sample();
+                        return ServedTraining().sample_cost();
                       },
                   .samples = 3});
+  rows.push_back({.name = "status/probe_slow_clients",
+                  .what = "longest of 100 probes of /healthz beside a training while 64 slow clients hold connections, "
+                          "compared with none of them",
+                  .unit = "ms",
+                  .goal = 100,
+                  .bound = Bound::kAtMostMore,
+                  .sample =
+                      [] {
+                        set_intra_op_threads(1);
+                        return ServedTraining().sample_probes();
+                      },
+                  .goal_ours = 100});
+  rows.push_back({.name = "status/board_million_points",
+                  .what =
+                      "a reply of the board, 1000 points of a curve of a million, smoothed, compared with a curve of "
+                      "1000",
+                  .unit = "ms",
+                  .goal = 100,
+                  .bound = Bound::kAtMostMore,
+                  .sample =
+                      [curves = std::shared_ptr<ServedCurves>()]() mutable {
+                        if (curves == nullptr) curves = std::make_shared<ServedCurves>();
+                        return curves->sample();
+                      },
+                  .samples = 21,
+                  .goal_ours = 100});
 }
 
 }  // namespace longhaul::bench

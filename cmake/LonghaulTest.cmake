@@ -7,6 +7,7 @@ set(LONGHAUL_NEED_fashion_mnist *FashionMnist*)         # Debian's dataset-fashi
 set(LONGHAUL_NEED_system_calls *Uring*:RefusedCalls.*)  # io_uring, and filters of system calls
 set(LONGHAUL_NEED_namespaces *OfAContainer*)            # namespaces of users and processes, as containers have
 set(LONGHAUL_NEED_openssl *OfOpenssl*:*OverTls*)        # the command openssl
+set(LONGHAUL_NEED_groff *ByGroff*)                      # the command groff
 set(LONGHAUL_NEED_descriptors *ManyDescriptors*)        # a hard limit of 2048 open files
 set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that are not in memory
 set(LONGHAUL_NEED_long_tests *Gibibyte*:*EveryKind*)    # 4 GiB of memory, and time: LONGHAUL_LONG_TESTS

@@ -18,7 +18,7 @@ readonly BUILD_PACKAGES=(
   libspdlog-dev libfmt-dev libcli11-dev libcpp-httplib-dev nlohmann-json3-dev libjs-dygraphs
   libgtest-dev libgmock-dev)
 readonly DATA_PACKAGES=(dataset-fashion-mnist)
-readonly TEST_PACKAGES=(clang clang-format-19 iproute2)
+readonly TEST_PACKAGES=(clang clang-format-19 groff-base iproute2)
 # Where they cannot be had, tests in a browser are skipped.
 readonly BROWSER_PACKAGES=(chromium chromium-driver)
 

@@ -1,29 +1,17 @@
 // The program `longhaul`, as a user meets it.
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
 
-#include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/cluster/security/transport_security.h"
-#include "longhaul/events/event_writer.h"
-#include "longhaul/events/summary.h"
-#include "longhaul/io/files/file.h"
-#include "longhaul/io/lock/owner_record.h"
-#include "longhaul/io/records/record.h"
 #include "longhaul/status/http_client_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
-#include "longhaul/testing/temporary_directory.h"
-#include "longhaul/train/journal/run_journal_format.h"
-#include "tests/process.h"
+#include "tests/longhaul_program_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -34,35 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-class LonghaulProgram : public ::testing::Test {
- protected:
-  LonghaulProgram() { put("cluster.json", R"({"ps": ["127.0.0.1:2222"], "worker": ["10.0.0.4:2223"]})"); }
-
-  std::string path(const std::string& name) const { return directory_.file(name); }
-  void put(const std::string& name, const std::string& text) {
-    write_file_atomically(FileSystem::real(), path(name), text);
-  }
-
-  // The exit status; what it says is in out_ and err_.
-  int longhaul(const std::vector<std::string>& arguments) {
-    std::vector<std::string> command{LONGHAUL_PROGRAM};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    testing::Process program(command, path("output"));
-    const int status = program.wait();
-    out_ = program.output();
-    err_ = program.errors();
-    return status;
-  }
-  int certificates(const std::string& cluster, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"certificates", "--cluster=" + cluster, "--out=" + path("made")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return longhaul(arguments);
-  }
-
-  testing::TemporaryDirectory directory_;
-  std::string out_, err_;
-};
 
 TEST_F(LonghaulProgram, MakesCertificatesForEachTask) {
   EXPECT_EQ(certificates(path("cluster.json"), {"--days=30", "--add-name=node7", "--add-name", "fe80::7"}), 0) << err_;
@@ -205,94 +164,6 @@ TEST_F(LonghaulProgram, LeavesNoSecretsToOthers) {
   }
 }
 
-// A directory as a training leaves it, which was killed.
-class LonghaulTrainings : public LonghaulProgram {
- protected:
-  LonghaulTrainings() {
-    files_.make_directories(path("runs/demo"));
-    save(1000, 0.25f);
-    save(2000, 0.5f);
-    CheckpointState state;
-    state.all_model_checkpoint_paths = {path("runs/demo/model.ckpt-1000"), path("runs/demo/model.ckpt-2000")};
-    state.model_checkpoint_path = path("runs/demo/model.ckpt-2000");
-    write_checkpoint_state(files_, path("runs/demo"), state);
-    write_journal();
-    write_events();
-    OwnerRecord chief{.token = std::string(32, 'a'), .process = this_process(), .since = now_ - 100, .heartbeat = now_};
-    chief.process.start_time -= 1;  // it is dead
-    chief.process.host = "train-3";
-    chief.process.pid = 4711;
-    write_owner(files_, path("runs/demo"), chief);
-  }
-
-  void save(int64_t step, float value) {
-    BundleWriter writer(files_, path("runs/demo/model.ckpt-" + std::to_string(step)));
-    writer.add("dense/bias", Tensor::of<float>(std::vector<float>(10, value)));
-    writer.add("dense/weights", Tensor::of<float>(Shape{20, 10}, weights(value)));
-    writer.add("global_step", Tensor::scalar(step));
-    writer.finish();
-  }
-  static std::vector<float> weights(float value) {
-    std::vector<float> values(200);
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = value * static_cast<float>(std::sin(static_cast<double>(i * i)));
-    }
-    return values;
-  }
-  void write_journal() {
-    using Kind = RunEvent::Kind;
-    std::string text = "longhaul run journal 1\n";
-    const auto tell = [&](Kind kind, double ago, std::optional<int64_t> step, const std::string& what = "") {
-      text += format_run_event({.kind = kind, .time = now_ - ago, .step = step, .text = what});
-    };
-    const std::string process = "process 4711 started 7 boot b host train-3";
-    tell(Kind::kBegan, 7200, std::nullopt, process);
-    tell(Kind::kInitialised, 7198, 0);
-    tell(Kind::kTraining, 7197, 1);
-    for (int i = 1; i <= 60; ++i) {
-      tell(Kind::kMark, 7197 - 60 * i, 20 * i);
-      if (i == 50) tell(Kind::kSaved, 7197 - 60 * i, 1000, "model.ckpt-1000");
-    }
-    tell(Kind::kFailed, 3500, std::nullopt, "the loss is not a number");
-    tell(Kind::kBegan, 3000, std::nullopt, process);
-    tell(Kind::kRestored, 2998, 1000, "model.ckpt-1000");
-    tell(Kind::kTraining, 2997, 1001);
-    for (int i = 1; i <= 560; ++i) {
-      tell(Kind::kMark, 2997 - 5 * i, 1001 + 2 * i);
-      if (i == 500) tell(Kind::kSaved, 2997 - 5 * i, 2000, "model.ckpt-2000");
-    }
-    write_file_atomically(files_, path("runs/demo/run.journal"), text);
-  }
-  void write_events() {
-    EventWriter writer(files_, Clock::real(), path("runs/demo"), "");
-    std::string records;
-    for (int64_t step = 0; step <= 2000; step += 10) {
-      proto::Event event;
-      event.set_wall_time(now_ - 3000 + static_cast<double>(step));
-      event.set_step(step);
-      *event.mutable_summary() = scalar_summary("loss", 2.0f / (1.0f + static_cast<float>(step) / 100.0f));
-      records += framed(event.SerializeAsString());
-    }
-    writer.append(records);
-    writer.close();
-  }
-  std::string framed(const std::string& record) {
-    const auto file = files_.create(path("record"));
-    RecordWriter(*file).write(record);
-    file->close();
-    return read_file(files_, path("record"));
-  }
-  // What it prints, of one of the commands that look; nothing may have been written.
-  nlohmann::json json_of(std::vector<std::string> arguments, int status) {
-    arguments.emplace_back("--json");
-    EXPECT_EQ(longhaul(arguments), status) << err_;
-    return nlohmann::json::parse(out_);
-  }
-
-  FileSystem& files_ = FileSystem::real();
-  const double now_ = Clock::real().wall_time();
-};
-
 TEST_F(LonghaulTrainings, ShowsHowATrainingStands) {
   EXPECT_EQ(longhaul({"status", path("runs/demo")}), 1);
   EXPECT_THAT(out_, AllOf(HasSubstr("runs/demo: killed"), HasSubstr("host train-3, process 4711"),
@@ -367,18 +238,6 @@ std::vector<ShownCommand> commands_of_page() {
     }
   }
   return shown;
-}
-
-// The words of an output: without numbers, with their units, bars and the spaces of columns, which depend on the time
-// and the machine.
-std::string shape_of(std::string text) {
-  const std::string number = "[-+]?[0-9]+(\\.[0-9]+)?(e[-+][0-9]+)?";
-  text = std::regex_replace(text, std::regex("\\b" + number + " (bytes|kB|MB|GB)"), "SIZE");
-  text = std::regex_replace(text, std::regex("(" + number + " (s|min|h|d)\\b ?)+"), "TIME ");
-  text = std::regex_replace(text, std::regex(number), "N");
-  text = std::regex_replace(text, std::regex("(N-)+N"), "N");
-  text = std::regex_replace(text, std::regex("#+"), "#");
-  return std::regex_replace(text, std::regex(" +"), " ");
 }
 
 TEST_F(LonghaulTrainings, PrintsWhatThePageOfTheGuideShows) {
@@ -545,16 +404,6 @@ TEST_F(LonghaulTrainings, AConversionThatMakesNoSenseIsWrongUsage) {
   EXPECT_FALSE(files_.exists(to));
 }
 
-TEST_F(LonghaulProgram, APassedOnSignalEndsARun) {
-  testing::Process run(
-      {LONGHAUL_PROGRAM, "run", "--", "sh", "-c", "trap 'exit 75' TERM; echo ready; while :; do sleep 0.01; done"},
-      path("output"));
-  EXPECT_TRUE(run.prints("ready"));
-  run.send(SIGTERM);
-  EXPECT_EQ(run.wait(), 75);
-  EXPECT_THAT(run.errors(), HasSubstr("not started again: a stop signal was received"));
-}
-
 TEST_F(LonghaulProgram, IsFitToBeTheFirstProcessOfAContainer) {
   // There the kernel passes no signal that it does not handle, and nobody else reaps.
   const std::vector<std::string> unshare{"/usr/bin/unshare", "--map-root-user", "--user",      "--pid",
@@ -621,6 +470,25 @@ TEST_F(LonghaulProgram, HasAManualAndCompletion) {
   EXPECT_EQ(longhaul({"completion", "fish"}), 0);
   EXPECT_THAT(out_, HasSubstr("-a status -d "));
   EXPECT_EQ(longhaul({"completion", "tcsh"}), 2);
+}
+
+TEST_F(LonghaulProgram, ItsManualIsReadByGroffWithoutAWarning) {
+  const auto groff = [&](const std::string& file) {
+    testing::Process program({"/usr/bin/env", "groff", "-man", "-ww", "-z", "-Tutf8", file}, path("groff"));
+    const int status = program.wait();
+    EXPECT_EQ(program.output(), "");
+    err_ = program.errors();
+    return status;
+  };
+  const bool is_there = testing::Process({"/usr/bin/env", "groff", "--version"}, path("groff")).wait() == 0;
+  LONGHAUL_NEEDS("groff", is_there, "there is no groff (Debian's groff-base)");
+  ASSERT_EQ(longhaul({"man"}), 0);
+  put("longhaul.1", out_);
+  EXPECT_EQ(groff(path("longhaul.1")), 0);
+  EXPECT_EQ(err_, "");
+  put("wrong.1", out_ + ".nonsense\n");
+  groff(path("wrong.1"));
+  EXPECT_THAT(err_, HasSubstr("nonsense")) << "it warns at all";
 }
 
 TEST_F(LonghaulProgram, ExaminesTheMachine) {

@@ -6,15 +6,21 @@
 // PRINTS_STEPS; LONGHAUL_FAULTS, of saves; LEAVES_OUT=warned|initialized: the saver leaves out a variable, which is 100
 // at first and which each step adds 1 to, and which is initialised after a restore, or is not. The status is 3 if
 // descriptors 0 to 2 were closed and are no more.
+//
+// Of a Supervisor alone: SAVES_AT, the only step at which it saves before its end; HANGS_AT, a step after which it
+// makes no other until the watchdog ends it; DIVERGES_AT, a step whose loss is NaN when it is made for the first
+// time.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "longhaul/longhaul.h"
 #include "longhaul/testing.h"
@@ -60,14 +66,28 @@ class Training {
             .graph = &graph_, .var_list = saved(), .files = &lh::testing::file_system_from_environment()})) {}
 
   void run_supervised() {
-    lh::Supervisor sv({.graph = &graph_,
-                       .logdir = directory_,
-                       .saver = saver_,
-                       .chief = {.recovery = {.initialize_missing = initializes_}, .preemption = &preemption_}});
-    sv.managed_session([&](lh::Session& session) {
-      begin(session);
-      while (!sv.should_stop()) after_step(session.run(train_)[1]);
-    });
+    lh::SupervisorOptions options{
+        .graph = &graph_,
+        .logdir = directory_,
+        .saver = saver_,
+        .chief = {.recovery = {.initialize_missing = initializes_}, .preemption = &preemption_}};
+    if (saves_at_ > 0) options.save_model_secs = lh::Seconds{0};
+    if (hangs_at_ > 0) options.services.hang = {.after = lh::Seconds{6}, .kill_after = lh::Seconds{8}};
+    if (diverges_at_ > 0) options.services.divergence = lh::DivergenceOptions{.margin_steps = 10};
+    lh::Supervisor sv(options);
+    while (true) {
+      try {
+        return sv.managed_session([&](lh::Session& session) {
+          begin(session);
+          while (!sv.should_stop()) {
+            after_step(session.run(train_)[1]);
+            disturb(sv, session);
+          }
+        });
+      } catch (const lh::RollBackError& error) {
+        fmt::print(stderr, "{}\n", error.what());
+      }
+    }
   }
   void run_monitored() {
     const auto scaffold = std::make_shared<lh::Scaffold>(lh::ScaffoldOptions{.saver = saver_});
@@ -99,6 +119,12 @@ class Training {
     if (const char* way = std::getenv("DIES_BY")) die_by(way);
     sleep_for(step_takes_);
   }
+  // What else happens after a step.
+  void disturb(lh::Supervisor& sv, lh::Session& session) {
+    if (at_ == saves_at_) sv.saver()->save(session, sv.save_path(), step_counter_);
+    while (at_ == hangs_at_) sleep_for(100);
+    if (diverges_at_ > 0) sv.look_at_loss(session, at_ == diverges_at_ && !std::exchange(diverged_, true) ? NAN : 1);
+  }
 
   std::optional<std::vector<lh::SaveEntry>> saved() {
     if (!left_out_) return std::nullopt;
@@ -120,6 +146,9 @@ class Training {
   const bool initializes_ = leaves_out_ != nullptr && leaves_out_ == std::string("initialized");
   const bool prints_ = std::getenv("PRINTS_STEPS") != nullptr;
   const int step_takes_ = number_of("STEP_TAKES_MS", 2);
+  const int saves_at_ = number_of("SAVES_AT", 0), hangs_at_ = number_of("HANGS_AT", 0);
+  const int diverges_at_ = number_of("DIVERGES_AT", 0);
+  bool diverged_ = false;
   lh::Preemption preemption_;
   lh::Graph graph_;
   lh::Scope root_{graph_};

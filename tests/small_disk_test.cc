@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <sys/mount.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "tests/preemption_fixture.h"
+#include "tests/small_disk_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -19,19 +17,8 @@ class SmallDiskTest : public PreemptionProcessTest {
  protected:
   static constexpr uint64_t kCheckpoint = 2 << 20, kToWriteOne = kCheckpoint + kCheckpoint / 64 + (1 << 20);
 
-  SmallDiskTest() { std::filesystem::create_directory(disk_ + "/run"); }
-  ~SmallDiskTest() override {
-    for (const auto& entry : std::filesystem::directory_iterator(disk_)) std::filesystem::remove_all(entry.path());
-  }
-  std::string logdir() const override { return disk_ + "/run"; }
-
-  // The disk has no more than this left; false: it has less.
-  bool leave_free(uint64_t bytes) const {
-    const uint64_t free = std::filesystem::space(disk_).free;
-    std::ofstream(disk_ + "/ballast") << std::string(free - std::min(bytes, free), 'x');
-    return std::filesystem::space(disk_).free + 4096 >= bytes;
-  }
-  void drop_ballast() const { std::filesystem::remove(disk_ + "/ballast"); }
+  SmallDiskTest() { std::filesystem::create_directory(disk_.path() + "/run"); }
+  std::string logdir() const override { return disk_.path() + "/run"; }
 
   int64_t save_after(const Process& training, int64_t step) const {
     training.send(SIGUSR2);
@@ -45,22 +32,14 @@ class SmallDiskTest : public PreemptionProcessTest {
     return count;
   }
 
- private:
-  static std::string folder() {
-    const char* const name = std::getenv("LONGHAUL_SMALL_DISK");
-    if (name == nullptr) throw InvalidArgumentError("LONGHAUL_SMALL_DISK names no disk: use with_small_disk.sh");
-    return name;
-  }
-
- protected:
-  const std::string disk_ = folder();
+  const SmallDisk disk_;
 };
 
 TEST_P(SmallDiskTest, WithoutRoomForOneMoreItDropsTheOldestFirst) {
   const auto training = start();
   int64_t step = wait_for_checkpoint_after(-1);
   while (checkpoints() < 4) step = save_after(*training, step);
-  ASSERT_TRUE(leave_free(kToWriteOne / 2));
+  ASSERT_TRUE(disk_.leave_free(kToWriteOne / 2));
   for (int i = 0; i < 8; ++i) {
     step = save_after(*training, step);
     expect_whole(step);
@@ -79,14 +58,14 @@ TEST_P(SmallDiskTest, WithoutRoomForASecondItKeepsTheNewestAndSavesWhenThereIsRo
   const auto training = start();
   const int64_t only = wait_for_checkpoint_after(-1);
   ASSERT_TRUE(make_steps(*training));
-  ASSERT_TRUE(leave_free(kCheckpoint / 2));
+  ASSERT_TRUE(disk_.leave_free(kCheckpoint / 2));
   training->send(SIGUSR2);
   EXPECT_TRUE(soon([&] { return training->errors().find("nothing was written. Make room") != std::string::npos; }))
       << training->errors();
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(300)));
   EXPECT_EQ(newest_step(), only);
   expect_whole(only);
-  drop_ballast();
+  disk_.drop_ballast();
   const int64_t next = wait_for_checkpoint_after(only);
   expect_whole(next);
   training->send(SIGTERM);
@@ -95,7 +74,7 @@ TEST_P(SmallDiskTest, WithoutRoomForASecondItKeepsTheNewestAndSavesWhenThereIsRo
 
 // The directory is mounted by itself; below it is the empty folder on which it was.
 TEST_P(SmallDiskTest, UnmountedForAWhileItHasNothingWrittenBelowItAndSavesWhenItIsBack) {
-  const std::string kept = disk_ + "/kept";
+  const std::string kept = disk_.path() + "/kept";
   std::filesystem::create_directory(kept);
   const auto mount_run = [&] { return mount(kept.c_str(), logdir().c_str(), nullptr, MS_BIND, nullptr); };
   ASSERT_EQ(mount_run(), 0);

@@ -25,7 +25,8 @@ namespace {
 constexpr Seconds kBetweenDrawings{0.1};
 constexpr size_t kColumnsOfBar = 30;
 
-// A line on a terminal that is drawn again and again, and cleared at the end.
+// A line on a terminal that is drawn again and again, and cleared at the end; without escapes, as NO_COLOR wants
+// it.
 class ProgressLine {
  public:
   explicit ProgressLine(const console::Terminal& terminal) : terminal_(terminal) {}
@@ -38,25 +39,33 @@ class ProgressLine {
     if (done >= total) return clear();
     if (now - began_ < kBetweenDrawings || now - drawn_ < kBetweenDrawings) return;
     drawn_ = now;
-    is_drawn_ = true;
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
     const std::string bar = console::bar_text(share, kColumnsOfBar, terminal_);
     const std::string rest(kColumnsOfBar - std::min(kColumnsOfBar, console::columns_of(bar)), ' ');
     const double rate = static_cast<double>(done) / (now - began_).count();
-    tell(fmt::format("\r[{}{}] {:3.0f} %  {} of {}  {}/s\x1b[K", bar, rest, 100 * share, size_text(done),
-                     size_text(total), size_text(static_cast<uint64_t>(rate))));
+    const std::string numbers = fmt::format("{:3.0f} %  {} of {}  {}/s", 100 * share, size_text(done), size_text(total),
+                                            size_text(static_cast<uint64_t>(rate)));
+    replace_by(fmt::format("[{}{}] {}", bar, rest, numbers), numbers);
   }
 
  private:
+  // A line that fills the terminal could not be drawn again.
+  void replace_by(const std::string& wide, const std::string& narrow) {
+    const size_t most = terminal_.columns - 1;
+    const std::string line = console::columns_of(wide) <= most ? wide : narrow.substr(0, most);
+    const size_t columns = console::columns_of(line);
+    tell("\r" + line + std::string(columns_ - std::min(columns_, columns), ' '));
+    columns_ = columns;
+  }
   void clear() {
-    if (is_drawn_) tell("\r\x1b[K");
-    is_drawn_ = false;
+    if (columns_ > 0) tell("\r" + std::string(columns_, ' ') + "\r");
+    columns_ = 0;
   }
 
   const console::Terminal terminal_;
   const Seconds began_ = Clock::real().now();
   Seconds drawn_{0};
-  bool is_drawn_ = false;
+  size_t columns_ = 0;  // of what is drawn
 };
 
 std::string without_line_break(std::string text) {
@@ -124,7 +133,7 @@ console::Terminal ReportingCommand::terminal() const {
 
 console::Progress ReportingCommand::progress() const {
   const console::Terminal terminal = console::terminal_at(STDERR_FILENO);
-  if (!terminal.is_terminal) return {};
+  if (!terminal.can_redraw) return {};
   const auto line = std::make_shared<ProgressLine>(terminal);
   return [line](uint64_t done, uint64_t total) { line->draw(done, total); };
 }

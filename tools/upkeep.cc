@@ -22,7 +22,7 @@ constexpr char kAboutPrune[] =
     "Kept are always the latest checkpoint, that which the state file names, pinned ones, ones with a metric, and "
     "ones\n"
     "without a step. The latest is read first: if it is damaged, nothing is deleted. A directory in which a training\n"
-    "runs is refused: it deletes old checkpoints itself (max_to_keep).\n"
+    "runs is refused: it deletes old checkpoints itself (max_to_keep). On a full disk it needs no room.\n"
     "\n"
     "Exit status: 0 done; 1 an error, and nothing or less was deleted; 2 wrong usage.";
 
@@ -73,8 +73,9 @@ void add_prune(CLI::App& program) {
       .add_option("--keep-multiples", options->keep_multiples, "Keep those whose step is a multiple of this")
       ->check(CLI::Range(int64_t{1}, std::numeric_limits<int64_t>::max()));
   command->app().add_flag("--delete", options->deletes, "Delete them");
-  command->reports(
-      [command, options] { return console::prune_checkpoints(FileSystem::real(), *options, command->terminal()); });
+  command->reports([command, options] {
+    return console::prune_checkpoints(FileSystem::real(), *options, command->terminal(), command->progress());
+  });
 }
 
 void add_pin(CLI::App& program, bool is_pinned) {

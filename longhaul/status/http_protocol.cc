@@ -85,7 +85,8 @@ class HttpProtocol::Server : public httplib::Server {
   explicit Server(Answer answer) : answer_(std::move(answer)) {
     set_default_headers(safe_headers());
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      write(answer_or_error(request), response);
+      const bool is_read = request.method == "GET" || request.method == "HEAD";
+      write(answer_or_error(request), is_read, response);
       return HandlerResponse::Handled;
     });
   }
@@ -133,10 +134,14 @@ class HttpProtocol::Server : public httplib::Server {
     }
   }
 
-  static void write(const HttpReply& reply, httplib::Response& response) {
+  // A browser asks its reader for a password where a page is opened ("Basic"), and not where a script of a page asks
+  // for something ("Bearer"), which says itself what is lacking.
+  static void write(const HttpReply& reply, bool is_read, httplib::Response& response) {
     response.status = reply.status;
     response.set_content(*reply.body, reply.content_type.c_str());
-    if (reply.status == 401) response.set_header("WWW-Authenticate", "Basic realm=\"Longhaul, the token\"");
+    if (reply.status == 401)
+      response.set_header("WWW-Authenticate",
+                          fmt::format("{} realm=\"Longhaul, the token\"", is_read ? "Basic" : "Bearer"));
     if (reply.status == 405) response.set_header("Allow", reply.allow);
     if (reply.status == 503) response.set_header("Retry-After", "1");
   }

@@ -118,6 +118,8 @@ TEST_F(HttpProtocolTest, AnErrorIsAReplyThatDoesNotTellIt) {
 TEST_F(HttpProtocolTest, SomeRepliesSayWhatToDoNext) {
   next = text_reply(401, "");
   EXPECT_THAT(reply_to("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), HasSubstr("WWW-Authenticate: Basic realm="));
+  EXPECT_THAT(reply_to("POST /stop HTTP/1.1\r\nHost: a\r\n\r\n"), HasSubstr("WWW-Authenticate: Bearer realm="))
+      << "a button of the page would wait behind a browser's question for a password";
   next = text_reply(405, "");
   next.allow = "POST";
   EXPECT_THAT(reply_to("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), HasSubstr("\r\nAllow: POST\r\n"));

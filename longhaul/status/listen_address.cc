@@ -32,9 +32,14 @@ std::optional<int> parse_port(const std::string& digits) {
   return port;
 }
 
+// A zero byte would end it for inet_pton(), whatever follows.
+bool is_address(int family, const std::string& host, void* address) {
+  return host.find('\0') == host.npos && inet_pton(family, host.c_str(), address) == 1;
+}
+
 bool set_ipv4(const std::string& host, ListenAddress& address) {
   sockaddr_in in{};
-  if (inet_pton(AF_INET, host.c_str(), &in.sin_addr) != 1) return false;
+  if (!is_address(AF_INET, host, &in.sin_addr)) return false;
   in.sin_family = AF_INET;
   in.sin_port = htons(static_cast<uint16_t>(address.port));
   address.is_loopback = (ntohl(in.sin_addr.s_addr) >> 24) == 127;
@@ -45,7 +50,7 @@ bool set_ipv4(const std::string& host, ListenAddress& address) {
 
 bool set_ipv6(const std::string& host, ListenAddress& address) {
   sockaddr_in6 in{};
-  if (inet_pton(AF_INET6, host.c_str(), &in.sin6_addr) != 1) return false;
+  if (!is_address(AF_INET6, host, &in.sin6_addr)) return false;
   in.sin6_family = AF_INET6;
   in.sin6_port = htons(static_cast<uint16_t>(address.port));
   address.is_loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);

@@ -43,6 +43,9 @@ TEST(ListenAddress, KnowsWhichHostsAreDigits) {
   for (const char* host : {"", "localhost", "1.2.3", "127.0.0.1.evil.org", "[]", "0x7f.1"}) {
     EXPECT_FALSE(is_numeric_host(host)) << host;
   }
+  const std::string zero(1, '\0');
+  EXPECT_FALSE(is_numeric_host("127.0.0.1" + zero + ".evil.org"));
+  EXPECT_FALSE(is_numeric_host("[::1" + zero + "x]"));
 }
 
 }  // namespace

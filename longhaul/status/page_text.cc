@@ -243,11 +243,12 @@ async function draw() {
 }
 async function ask(path) {
   const headers = $('token').value ? {Authorization: 'Bearer ' + $('token').value} : {};
+  $('answer').textContent = 'asking';
   try {
     const reply = await fetch(path, {method: 'POST', headers});
     $('answer').textContent = await reply.text();
   } catch (error) {
-    $('answer').textContent = error.message;
+    $('answer').textContent = 'The process does not answer: it has ended, or the line is cut. ' + error.message;
   }
 }
 $('checkpoint').onclick = () => ask('checkpoint');

@@ -86,8 +86,9 @@ TEST_F(StatusAccessTest, BeyondLoopbackOptionsNeedAToken) {
 
 TEST_F(StatusAccessTest, AHostThatIsNotKnownIsRefused) {
   const StatusAccess access = with_token();
-  for (const std::string host : {"evil.example.org", "evil.example.org:8080", "127.0.0.1.evil.org", "",
-                                 "localhost.evil", "trainer.example.org.evil"}) {
+  for (const std::string& host :
+       std::vector<std::string>{"evil.example.org", "evil.example.org:8080", "127.0.0.1.evil.org", "", "localhost.evil",
+                                "trainer.example.org.evil", std::string("127.0.0.1\0.evil:80", 18)}) {
     request.host = host;
     EXPECT_EQ(verdict_of(access, request, HttpAccess::kRead), 421) << host;
     EXPECT_EQ(verdict_of(access, request, HttpAccess::kMetric), 421) << host;

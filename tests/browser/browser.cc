@@ -135,6 +135,36 @@ void Browser::double_click(const std::string& selector) {
        button("pointerDown"), button("pointerUp")});
 }
 
+std::string Browser::element(const std::string& selector) {
+  const json found = call(session_ + "/element", {{"using", "css selector"}, {"value", selector}});
+  for (const auto& [key, id] : found.items()) {
+    if (id.is_string()) return session_ + "/element/" + id.get<std::string>();
+  }
+  return session_ + "/element/none";
+}
+
+void Browser::click(const std::string& selector) {
+  call(element(selector) + "/click", json::object());
+}
+
+void Browser::type(const std::string& selector, const std::string& text) {
+  const std::string field = element(selector);
+  call(field + "/clear", json::object());
+  call(field + "/value", {{"text", text}});
+}
+
+std::string Browser::answer_dialog(bool yes) {
+  httplib::Client client("127.0.0.1", port_);
+  client.set_read_timeout(120);
+  const auto reply = client.Get(session_ + "/alert/text");
+  if (!reply || reply->status != 200) {
+    ADD_FAILURE() << "there is no dialog: " << (reply ? reply->body : "");
+    return "";
+  }
+  call(session_ + (yes ? "/alert/accept" : "/alert/dismiss"), json::object());
+  return json::parse(reply->body)["value"];
+}
+
 void Browser::look(int width, int height, bool is_dark, double scale) {
   execute("Emulation.setDeviceMetricsOverride",
           {{"width", width}, {"height", height}, {"deviceScaleFactor", scale}, {"mobile", width < 600}});

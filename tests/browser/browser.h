@@ -29,6 +29,10 @@ class Browser {
   void drag(const std::string& selector, double from_x, double to_x);  // 0 to 1, at half of its height
   void point_at(const std::string& selector, double x);                // the same
   void double_click(const std::string& selector);
+  void click(const std::string& selector);
+  void type(const std::string& selector, const std::string& text);  // in place of what stands there
+  // What a dialog asks that a click has opened, which it answers.
+  std::string answer_dialog(bool yes);
   void look(int width, int height, bool is_dark, double scale = 1);  // the size of the window, and the colours
 
   // What the page has complained about since the last call: errors of scripts, files that are missing, what the
@@ -38,6 +42,7 @@ class Browser {
 
  private:
   nlohmann::json call(const std::string& path, const nlohmann::json& body);
+  std::string element(const std::string& selector);  // the path of its calls
   nlohmann::json execute(const std::string& command, const nlohmann::json& parameters);
   nlohmann::json place_of(const std::string& selector);
   void act(const nlohmann::json& actions);

@@ -12,9 +12,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "longhaul/console/board/board_fixture.h"
 #include "longhaul/console/board/board_server.h"
+#include "longhaul/console/trainings/run_listing.h"
 #include "longhaul/events/event_reader.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/summary.h"
@@ -97,6 +99,27 @@ class BrowserTest : public ::testing::Test {
     ASSERT_TRUE(browser_->until(
         fmt::format("board.drawn().some(c => c.tag === {} && c.series.length === {})", json(tag).dump(), curves)));
   }
+  // How much of the height of the plot of "loss" has the colour of that run, at that step: a curve has little of it, a
+  // dashed line half.
+  double share_of_colour(int64_t run, int64_t step) {
+    return browser_
+        ->run(fmt::format(
+            "const chart = board.chart('loss'), area = chart.graph.getArea(), scale = window.devicePixelRatio;"
+            "const x = Math.round(chart.graph.toDomXCoord({})), colour = getComputedStyle("
+            "    document.querySelectorAll('#runs .swatch')[{}]).backgroundColor.match(/\\d+/g).map(Number);"
+            "const rows = new Set();"
+            "for (const canvas of chart.plot.querySelectorAll('canvas')) {{"
+            "  const width = 3 * scale, part = canvas.getContext('2d').getImageData((x - 1) * scale, area.y * scale,"
+            "      width, area.h * scale).data;"
+            "  for (let i = 0; i < part.length; i += 4) {{"
+            "    if (part[i + 3] > 100 && colour.every((c, j) => Math.abs(c - part[i + j]) < 40))"
+            "      rows.add(Math.floor(i / 4 / width));"
+            "  }}"
+            "}}"
+            "return rows.size / (area.h * scale);",
+            step, run))
+        .get<double>();
+  }
   std::string text() { return browser_->run("return document.querySelector('main').innerText"); }
   void keep_screenshot(const std::string& name) {
     const std::string bytes = browser_->screenshot();
@@ -147,6 +170,56 @@ TEST_F(BrowserTest, CurvesAreThoseOfTheFilesAndRestartsAreMarked) {
     EXPECT_GT(count.get<int>(), 3) << "run " << number << " is not drawn at " << point;
   }
   keep_screenshot("board.png");
+}
+
+// Of a run with a journal, by `longhaul runs`; of the others by the STARTs of the event files.
+std::set<std::pair<int64_t, int64_t>> marks_in(const std::string& directory, int64_t run) {
+  std::set<std::pair<int64_t, int64_t>> marks;
+  try {
+    const console::Json journal = console::list_runs(FileSystem::real(), {.directory = directory}, 0, {}).json;
+    for (size_t i = 1; i < journal["runs"].size(); ++i) marks.emplace(run, journal["runs"][i]["from_step"]);
+    for (const auto& rollback : journal["rollbacks"]) marks.emplace(run, rollback["restored_step"]);
+    return marks;
+  } catch (const NotFoundError&) {
+  }
+  for (const std::string& path : event_files(directory)) {
+    EventReader reader(path);
+    while (const auto event = reader.next()) {
+      if (event->has_session_log() && event->step() > 0) marks.emplace(run, event->step());
+    }
+  }
+  return marks;
+}
+
+TEST_F(BrowserTest, MarksAreTheRestartsAndRollbacksOfTheFiles) {
+  console::write_run_with_rollback(path("journal"));
+  WrittenRun events(path("without"));
+  for (const int64_t from : {0, 150}) {
+    events.start(from);
+    for (int64_t step = from; step < from + 300; ++step) events.scalar("loss", step, 0.5);
+  }
+  events.flush();
+  browser_->look(1200, 480, false);
+  open();
+  until_drawn("loss", 2);
+  auto written = marks_in(path("journal"), 0);
+  EXPECT_THAT(written, SizeIs(2)) << "a restart and a rollback";
+  written.merge(marks_in(path("without"), 1));
+  EXPECT_THAT(written, SizeIs(3));
+  std::set<std::pair<int64_t, int64_t>> drawn;
+  const json chart = browser_->run("return board.drawn().find(c => c.tag === 'loss')");
+  for (const json& mark : chart["marks"]) drawn.emplace(mark[0], mark[1]);
+  EXPECT_EQ(drawn, written);
+  for (const auto& [run, step] : written) EXPECT_GT(share_of_colour(run, step), 0.3) << run << " at " << step;
+  EXPECT_LT(share_of_colour(0, 250), 0.1) << "there is none";
+
+  const json place =
+      browser_->run("const chart = board.chart('loss'); return chart.graph.toDomXCoord(430) / chart.plot.clientWidth");
+  browser_->point_at(".plot", place.get<double>());
+  EXPECT_TRUE(
+      browser_->until("document.querySelector('.readout').textContent.includes("
+                      "'journal went back at step 430 (from step 451, where the loss went bad)')"))
+      << browser_->run("return document.querySelector('.readout').textContent");
 }
 
 TEST_F(BrowserTest, ARestartSaysWhyAndACurveItsValue) {
@@ -301,6 +374,41 @@ TEST_F(BrowserTest, HostileNamesAndTextsRunNothing) {
     ASSERT_TRUE(browser_->until("document.querySelector('#content pre, #content table')")) << section;
   }
   EXPECT_EQ(browser_->run("return window.hacked === undefined && !document.querySelector('img')"), true);
+}
+
+TEST_F(BrowserTest, TheListTellsHowEachRunStandsInTextAlsoOnAPhone) {
+  console::write_runs_in_states(directory_.path(), Clock::real().wall_time());
+  browser_->look(390, 760, false, 1.5);
+  open();
+  browser_->run("document.querySelector('#choice').open = true");
+  ASSERT_TRUE(browser_->until("document.querySelectorAll('#runs .state').length === 8"));
+  const json told = browser_->run("return board.data().runs");
+  const json shown = browser_->run(
+      "return [...document.querySelectorAll('#runs li')].map(li => {"
+      "  const state = li.querySelector('.state'), style = getComputedStyle(state);"
+      "  return {name: li.querySelector('span:not(.swatch)').textContent, text: state.innerText,"
+      "    isVisible: state.getClientRects().length > 0, right: state.getBoundingClientRect().right,"
+      "    size: parseFloat(style.fontSize)}})");
+  ASSERT_THAT(shown, SizeIs(8));
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const std::string name = shown[i]["name"], text = shown[i]["text"];
+    EXPECT_EQ(name, told[i]["name"]);
+    EXPECT_EQ(shown[i]["isVisible"], name != "events") << name;
+    if (name == "events") continue;
+    const std::string state = told[i]["state"];
+    EXPECT_EQ(text.substr(0, state.size()), state) << name;
+    EXPECT_EQ(text.find(", wrong: ") != text.npos, !told[i]["wrong"].empty()) << name << ": " << text;
+    EXPECT_LE(shown[i]["right"].get<double>(), 390) << name;
+    EXPECT_GE(shown[i]["size"].get<double>(), 11) << name;
+  }
+  const std::string list = browser_->run("return document.querySelector('#runs').innerText");
+  EXPECT_THAT(list, AllOf(HasSubstr("training, wrong: it hangs: at "), HasSubstr("training, wrong: 3 saves in a row"),
+                          HasSubstr("failed, wrong: run 1 failed: the loss is not a number"),
+                          HasSubstr("killed, wrong: the chief, process "),
+                          HasSubstr("ended, it stopped: preempted, to be started again")));
+  EXPECT_THAT(browser_->run("return document.querySelector('#state').textContent").get<std::string>(),
+              HasSubstr("8 runs, something is wrong with 4"));
+  EXPECT_EQ(browser_->run("return document.documentElement.scrollWidth <= window.innerWidth"), true);
 }
 
 TEST_F(BrowserTest, FitsAPhoneAndTheDark) {

@@ -53,7 +53,7 @@ void append_media(std::string& out, const RunEvents& events, MediaKind kind) {
 Json restarts_json(const std::vector<RestartMark>& marks) {
   Json json = Json::array();
   for (const RestartMark& mark : marks) {
-    json.push_back({{"step", mark.step}, {"time", mark.time}, {"why", shown(mark.why, 300)}});
+    json.push_back({{"step", mark.step}, {"time", mark.time}, {"what", mark.what}, {"why", shown(mark.why, 300)}});
   }
   return json;
 }
@@ -72,6 +72,10 @@ class RunsText {
     const auto events = run.events();
     json["read"] = events != nullptr && events->is_read();
     json["problems"] = texts_json(run.problems());
+    const std::optional<RunState> state = run.state();
+    json["state"] = state ? Json(state->state) : Json();
+    json["wrong"] = state ? texts_json(state->problems) : Json::array();
+    json["notes"] = state ? texts_json(state->notes) : Json::array();
     if (events != nullptr) {
       const NewestScalar newest = events->newest();
       json["step"] = json_or_null(newest.step);

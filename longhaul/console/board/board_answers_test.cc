@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <numeric>
 
 #include "longhaul/console/board/board_answers_fixture.h"
 #include "longhaul/console/board/board_fixture.h"
 #include "longhaul/console/board/board_limits.h"
+#include "longhaul/console/trainings/training_status.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/io/lock/owner_record.h"
 #include "longhaul/media/image.h"
 
 namespace longhaul::console {
@@ -375,6 +378,61 @@ TEST_F(BoardAnswersTest, TheTimeLineAndCheckpointsAreThoseOfTheCommands) {
   EXPECT_EQ(checkpoints["checkpoints"][1]["step"], 1000);
   EXPECT_TRUE(checkpoints["checkpoints"][1]["latest"]);
   EXPECT_GT(checkpoints["checkpoints"][1]["bytes"], 0);
+}
+
+// Whatever the words are, they are those of the command.
+TEST_F(BoardAnswersTest, TheListHasTheStatesThatTheCommandTells) {
+  const double now = clock_.wall_time();
+  write_runs_in_states(directory_.path(), now);
+  look();
+  std::map<std::string, std::string> states, wrong, notes;
+  const json runs = get("/runs.json")["runs"];
+  ASSERT_THAT(runs, SizeIs(8));
+  for (const json& run : runs) {
+    const std::string name = run["name"];
+    const json told = show_status(files_, {path(name)}, now, {}).json["directories"][0];
+    if (run["state"].is_null()) {
+      EXPECT_EQ(told["state"], "no training") << name;
+      continue;
+    }
+    EXPECT_EQ(run["state"], told["state"]) << name;
+    EXPECT_EQ(run["wrong"], told["problems"]) << name;
+    EXPECT_EQ(run["notes"], told["notes"]) << name;
+    states[name] = run["state"];
+    wrong[name] = run["wrong"].dump();
+    notes[name] = run["notes"].dump();
+  }
+  EXPECT_EQ(states, (std::map<std::string, std::string>{{"ended", "ended"},
+                                                        {"failed", "failed"},
+                                                        {"hangs", "training"},
+                                                        {"killed", "killed"},
+                                                        {"preempted", "ended"},
+                                                        {"saves_fail", "training"},
+                                                        {"trains", "training"}}));
+  EXPECT_THAT(wrong["failed"], HasSubstr("run 1 failed: the loss is not a number"));
+  EXPECT_THAT(wrong["hangs"], HasSubstr("it hangs: at "));
+  EXPECT_THAT(wrong["killed"], HasSubstr("is dead and did not end by itself"));
+  EXPECT_THAT(wrong["saves_fail"], HasSubstr("3 saves in a row have failed: model.ckpt-600: No space left"));
+  EXPECT_EQ(wrong["trains"] + wrong["ended"], "[][]");
+  EXPECT_THAT(notes["preempted"], HasSubstr("it stopped: preempted, to be started again"));
+}
+
+TEST_F(BoardAnswersTest, AStateThatChangesIsSeenWithinTenSeconds) {
+  const double now = clock_.wall_time();
+  write_runs_in_states(directory_.path(), now);
+  look();
+  const auto trains = [&] { return get("/runs.json")["runs"][7]; };
+  ASSERT_EQ(trains()["name"], "trains");
+  EXPECT_EQ(trains()["state"], "training");
+  std::filesystem::remove(owner_path(path("trains")));
+  clock_.advance(Seconds{10});
+  look();
+  EXPECT_EQ(trains()["state"], "killed");
+  EXPECT_THAT(trains()["wrong"].dump(), HasSubstr("run 1 has no end"));
+  std::filesystem::remove_all(path("trains"));
+  look();
+  EXPECT_TRUE(trains()["gone"]);
+  EXPECT_TRUE(trains()["state"].is_null());
 }
 
 TEST_F(BoardAnswersTest, OptionsAreWhatTheNewestCheckpointRecords) {

@@ -150,6 +150,7 @@ TEST_F(BoardAnswersTest, AReadThatHangsIsTold) {
   files_.slow = path("faster");
   json during;
   files_.while_listing = [&] {
+    files_.slow.clear();
     clock_.advance(Seconds{60});
     during = get("/runs.json")["notes"];
   };

@@ -12,6 +12,8 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/events/histogram.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/io/lock/owner_record.h"
+#include "longhaul/io/process/process_identity.h"
 #include "longhaul/io/records/record.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
@@ -150,6 +152,82 @@ void write_demo_runs(const std::string& parent) {
   record_run(faster, 1763722934, 0, 600);
   faster.checkpoint(600,
                     {{"option batch_size", "64"}, {"option rate", "0.06"}, {"threads", "4"}, {"libtorch", "1.13"}});
+}
+
+namespace {
+
+// One that has trained for a minute until then, ten steps a second.
+WrittenRun trained_until(const std::string& directory, double end) {
+  WrittenRun run(directory, end - 60);
+  run.start(0);
+  for (int64_t step = 0; step <= 600; step += 10) run.scalar("loss", step, 1 / static_cast<double>(step + 1));
+  run.flush();
+  run.tell({.kind = Kind::kBegan, .time = end - 60, .text = "process 7 started 1 boot b host train-3"});
+  run.tell({.kind = Kind::kInitialised, .time = end - 60, .step = 0});
+  for (double time = end - 60; time <= end; time += 5) {
+    const auto step = static_cast<int64_t>((time - end + 60) * 10);
+    run.tell({.kind = step == 0 ? Kind::kTraining : Kind::kMark, .time = time, .step = step});
+  }
+  return run;
+}
+
+void own(const WrittenRun& run, const ProcessIdentity& process, double now) {
+  write_owner(FileSystem::real(), run.directory(),
+              {.token = std::string(32, 'a'), .process = process, .since = now - 60, .heartbeat = now});
+}
+
+}  // namespace
+
+void write_run_with_rollback(const std::string& directory) {
+  WrittenRun run(directory);
+  const auto make = [&](int64_t from, int64_t to) {
+    run.start(from);
+    for (int64_t step = from; step < to; ++step) run.scalar("loss", step, 1 / (1 + static_cast<double>(step) / 50));
+    run.flush();
+  };
+  make(0, 230);
+  make(210, 451);
+  make(430, 600);
+  record_run(run, 1763721934, 0, 230);
+  record_run(run, 1763722300, 210, 450);
+  const Rollback rollback{.count = 1,
+                          .diverged_step = 451,
+                          .until_step = 452,
+                          .restored_step = 430,
+                          .loss = std::nan(""),
+                          .checkpoint = "model.ckpt-430"};
+  run.tell({.kind = Kind::kDiverged, .time = 1763722601, .step = 452, .text = Rollbacks::text_of(rollback, false)});
+  run.tell({.kind = Kind::kRestored, .time = 1763722602, .step = 430, .text = rollback.checkpoint});
+  run.tell({.kind = Kind::kTraining, .time = 1763722603, .step = 430});
+  run.tell({.kind = Kind::kEnded, .time = 1763722700, .step = 600});
+}
+
+void write_runs_in_states(const std::string& parent, double now) {
+  const auto path = [&](const char* name) { return join_path(parent, name); };
+  trained_until(path("ended"), now - 10).tell({.kind = Kind::kEnded, .time = now - 9, .step = 600});
+  WrittenRun events(path("events"));
+  events.start(0);
+  events.scalar("loss", 1, 1);
+  events.flush();
+  trained_until(path("failed"), now - 10)
+      .tell({.kind = Kind::kFailed, .time = now - 9, .text = "the loss is not a number"});
+  WrittenRun hangs = trained_until(path("hangs"), now - 40);
+  hangs.tell({.kind = Kind::kHung, .time = now - 5, .text = "no step for 35 s; train waits for the queue"});
+  hangs.tell({.kind = Kind::kMark, .time = now, .step = 600});
+  own(hangs, this_process(), now);
+  ProcessIdentity dead = this_process();
+  dead.start_time -= 1;
+  own(trained_until(path("killed"), now - 10), dead, now - 10);
+  WrittenRun preempted = trained_until(path("preempted"), now - 10);
+  preempted.tell({.kind = Kind::kStopRequested, .time = now - 9, .step = 600, .text = "signal 15 (Terminated)"});
+  preempted.tell({.kind = Kind::kEnded, .time = now - 8, .text = kPreemptedText});
+  WrittenRun saves_fail = trained_until(path("saves_fail"), now);
+  saves_fail.tell({.kind = Kind::kSaveFailed,
+                   .time = now,
+                   .step = 600,
+                   .text = text_of_failed_save(3, "model.ckpt-600: No space left on device")});
+  own(saves_fail, this_process(), now);
+  own(trained_until(path("trains"), now), this_process(), now);
 }
 
 }  // namespace longhaul::console

@@ -42,4 +42,11 @@ class WrittenRun {
 // journals, checkpoints and options.
 void write_demo_runs(const std::string& parent);
 
+// A run with a restart at step 210 and a rollback from step 451 to 430.
+void write_run_with_rollback(const std::string& directory);
+
+// Trainings in many states, as they stand at this time: "ended", "events" (nothing but event files), "failed", "hangs",
+// "killed", "preempted", "saves_fail" and "trains". Those that run are of this process.
+void write_runs_in_states(const std::string& parent, double now);
+
 }  // namespace longhaul::console

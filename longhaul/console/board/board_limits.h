@@ -15,7 +15,7 @@ inline constexpr size_t kFewestPoints = 16;                       // that each h
 inline constexpr size_t kMostPlaces = 256;                        // of a tag's images, histograms or texts
 inline constexpr size_t kMostStarts = 1000;                       // of a run
 inline constexpr size_t kMostEventFiles = 5000;                   // of a run
-inline constexpr size_t kMostProblems = 5;                        // of the event files of a run
+inline constexpr size_t kMostProblems = 5;                        // of the event files of a run, and of its training
 inline constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;  // of an event: more than is ever shown of one
 
 // What a reply has at most.

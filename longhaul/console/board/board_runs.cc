@@ -9,6 +9,7 @@
 #include "longhaul/base/size_text.h"
 #include "longhaul/console/board/board_limits.h"
 #include "longhaul/console/trainings/training_records.h"
+#include "longhaul/console/trainings/training_status.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 
@@ -16,7 +17,8 @@ namespace longhaul::console {
 namespace {
 
 constexpr int kLooksBetweenSearches = 5;
-constexpr Seconds kLongRead{20};  // then it is told, since a file server may hang
+constexpr Seconds kBetweenStates{10};  // of a run: its checkpoints and its owner tell nobody that they have changed
+constexpr Seconds kLongRead{20};       // then it is told, since a file server may hang
 
 std::string reason_of(const PastRun& run) {
   const std::string end = run.end == PastRun::End::kOpen ? "killed" : std::string(name_of_end(run.end));
@@ -27,14 +29,32 @@ std::vector<RestartMark> marks_of(const RunHistory& history) {
   std::vector<RestartMark> marks;
   const std::vector<PastRun>& runs = history.runs();
   for (size_t i = 1; i < runs.size(); ++i) {
-    if (runs[i].from_step) marks.push_back({*runs[i].from_step, runs[i].began, reason_of(runs[i - 1])});
+    if (!runs[i].from_step) continue;
+    marks.push_back({.step = *runs[i].from_step, .time = runs[i].began, .why = reason_of(runs[i - 1])});
   }
   for (const Rollback& each : history.rollbacks().all()) {
-    marks.push_back(
-        {each.restored_step, 0, fmt::format("back from step {}, where the loss went bad", each.diverged_step)});
+    marks.push_back({.step = each.restored_step,
+                     .what = "went back",
+                     .why = fmt::format("from step {}, where the loss went bad", each.diverged_step)});
   }
   if (marks.size() > kMostStarts) marks.erase(marks.begin(), marks.end() - static_cast<ptrdiff_t>(kMostStarts));
   return marks;
+}
+
+std::vector<std::string> a_few(std::vector<std::string> texts) {
+  const size_t count = texts.size();
+  if (count <= kMostProblems) return texts;
+  texts.resize(kMostProblems);
+  texts.push_back(fmt::format("and {} more", count - kMostProblems));
+  return texts;
+}
+
+// nullopt: it is no training, as a directory of TensorFlow's event files.
+std::optional<RunState> state_of(TrainingStatus status) {
+  if (status.state == kNoTraining) return std::nullopt;
+  return RunState{.state = std::move(status.state),
+                  .problems = a_few(std::move(status.problems)),
+                  .notes = a_few(std::move(status.notes))};
 }
 
 }  // namespace
@@ -42,6 +62,7 @@ std::vector<RestartMark> marks_of(const RunHistory& history) {
 void BoardRun::look(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) {
   try {
     if (!files_.is_directory(directory())) return complain("the directory is gone", true);
+    look_at_training();
     look_at_journal();
     read_events(tags, kept, go_on);
     complain("", false);
@@ -56,6 +77,16 @@ void BoardRun::complain(const std::string& problem, bool is_gone) {
   MutexLock lock(mutex_);
   problem_ = problem;
   is_gone_ = is_gone;
+  if (is_gone) training_at_.reset();
+}
+
+void BoardRun::look_at_training() {
+  const Seconds now = clock_.now();
+  if (training_at_ && now - *training_at_ < kBetweenStates) return;
+  training_at_ = now;
+  auto state = state_of(status_of(files_, directory(), clock_.wall_time()));
+  MutexLock lock(mutex_);
+  state_ = std::move(state);
 }
 
 void BoardRun::look_at_journal() {
@@ -110,9 +141,14 @@ std::vector<RestartMark> BoardRun::restarts() const {
   std::vector<RestartMark> marks;
   if (events == nullptr) return marks;
   for (const auto& [step, time] : events->starts()) {
-    if (step > 0) marks.push_back({step, time, "began again"});
+    if (step > 0) marks.push_back({.step = step, .time = time});
   }
   return marks;
+}
+
+std::optional<RunState> BoardRun::state() const {
+  MutexLock lock(mutex_);
+  return is_gone_ ? std::nullopt : state_;
 }
 
 std::vector<std::string> BoardRun::problems() const {
@@ -160,7 +196,7 @@ void BoardRuns::find() {
   for (const FoundRun& each : found.runs) {
     const bool is_known =
         std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) { return run->directory() == each.directory; });
-    if (!is_known && !add(std::make_shared<BoardRun>(files_, each))) ++left_out;
+    if (!is_known && !add(std::make_shared<BoardRun>(files_, each, clock_))) ++left_out;
   }
   notes_ = std::move(found.notes);
   if (left_out > 0) {

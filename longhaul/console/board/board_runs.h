@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,22 @@ namespace longhaul::console {
 struct RestartMark {
   int64_t step = 0;
   double time = 0;
+  std::string what = "began again";
   std::string why{};
+};
+
+// How a training stands, in the words of `longhaul status`.
+struct RunState {
+  std::string state{};                  // TrainingStatus::state
+  std::vector<std::string> problems{};  // of TrainingStatus, a few
+  std::vector<std::string> notes{};     // the same
 };
 
 // A run on the board. Any thread may ask; one looks.
 class BoardRun {
  public:
-  BoardRun(FileSystem& files, FoundRun found) : files_(files), found_(std::move(found)) {}
+  BoardRun(FileSystem& files, FoundRun found, const Clock& clock)
+      : files_(files), found_(std::move(found)), clock_(clock) {}
 
   // Errors become a problem.
   void look(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) EXCLUDES(mutex_);
@@ -37,21 +47,26 @@ class BoardRun {
   const std::string& directory() const { return found_.directory; }
   std::shared_ptr<RunEvents> events() const EXCLUDES(mutex_);  // null: none was read yet
   std::vector<RestartMark> restarts() const EXCLUDES(mutex_);  // by the journal; without one, by the event files
+  std::optional<RunState> state() const EXCLUDES(mutex_);      // nullopt: there are event files alone, or it is gone
   std::vector<std::string> problems() const EXCLUDES(mutex_);
   bool is_gone() const EXCLUDES(mutex_);  // its directory was removed; what was read of it stays
 
  private:
+  void look_at_training() EXCLUDES(mutex_);
   void look_at_journal() EXCLUDES(mutex_);
   void read_events(TagNames& tags, KeptMemory& kept, const std::function<bool()>& go_on) EXCLUDES(mutex_);
   void complain(const std::string& problem, bool is_gone) EXCLUDES(mutex_);
 
   FileSystem& files_;
   const FoundRun found_;
-  double journal_at_ = -1;  // when it was written, as far as it was read
+  const Clock& clock_;
+  double journal_at_ = -1;                // when it was written, as far as it was read
+  std::optional<Seconds> training_at_{};  // when it was looked at last
 
   mutable Mutex mutex_;
   std::shared_ptr<RunEvents> events_ GUARDED_BY(mutex_);
   std::vector<RestartMark> marks_ GUARDED_BY(mutex_);
+  std::optional<RunState> state_ GUARDED_BY(mutex_);
   bool has_journal_ GUARDED_BY(mutex_) = false;
   std::string problem_ GUARDED_BY(mutex_);
   bool is_gone_ GUARDED_BY(mutex_) = false;

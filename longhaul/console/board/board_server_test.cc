@@ -61,13 +61,13 @@ TEST_F(BoardServerTest, IsReadOnlyAndKnowsOnlyItsPages) {
   const auto server = serve();
   const int port = server->port();
   const std::string refusal = fetch(port, "POST", "/runs.json");
-  EXPECT_EQ(status_of(refusal), 405);
+  EXPECT_EQ(longhaul::status_of(refusal), 405);
   EXPECT_THAT(refusal, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
-  EXPECT_EQ(status_of(fetch(port, "GET", "/../../etc/passwd")), 404);
-  EXPECT_EQ(status_of(fetch(port, "GET", "/baseline/run.journal")), 404);
-  EXPECT_EQ(status_of(fetch(port, "GET", "/scalars.json?tag=0&tag=1&runs=0")), 400);
-  EXPECT_EQ(status_of(fetch(port, "GET", "/scalars.json?" + std::string(3000, 'x'))), 400);
-  EXPECT_EQ(status_of(fetch(port, "GET", "/runs.json", "Host: evil.example\r\n")), 421);
+  EXPECT_EQ(longhaul::status_of(fetch(port, "GET", "/../../etc/passwd")), 404);
+  EXPECT_EQ(longhaul::status_of(fetch(port, "GET", "/baseline/run.journal")), 404);
+  EXPECT_EQ(longhaul::status_of(fetch(port, "GET", "/scalars.json?tag=0&tag=1&runs=0")), 400);
+  EXPECT_EQ(longhaul::status_of(fetch(port, "GET", "/scalars.json?" + std::string(3000, 'x'))), 400);
+  EXPECT_EQ(longhaul::status_of(fetch(port, "GET", "/runs.json", "Host: evil.example\r\n")), 421);
 }
 
 TEST_F(BoardServerTest, SlowAndHostileClientsKeepNobodyFromThePage) {
@@ -82,10 +82,10 @@ TEST_F(BoardServerTest, SlowAndHostileClientsKeepNobodyFromThePage) {
     clients.emplace_back(server->port());  // it never reads what it has asked for
     clients.back().send("GET /dygraph.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   }
-  EXPECT_EQ(status_of(fetch(server->port(), "GET", "/")), 200);
-  EXPECT_EQ(status_of(fetch(server->port(), "GET", "/scalars.json?tag=0&runs=0")), 200);
+  EXPECT_EQ(longhaul::status_of(fetch(server->port(), "GET", "/")), 200);
+  EXPECT_EQ(longhaul::status_of(fetch(server->port(), "GET", "/scalars.json?tag=0&runs=0")), 200);
   for (const std::string query : {"?run=%00", "?run=0&tag=%ff%fe", "?run=0&tag=0&step=1e9", "?%zz=%", "?=&=&="}) {
-    const int status = status_of(fetch(server->port(), "GET", "/image" + query));
+    const int status = longhaul::status_of(fetch(server->port(), "GET", "/image" + query));
     EXPECT_TRUE(status == 400 || status == 404) << query << ": " << status;
   }
 }
@@ -137,8 +137,9 @@ TEST_F(BoardServerTest, BeyondLoopbackItNeedsAToken) {
   options.token_file = token_file("0123456789abcdef0123");
   const auto server = serve();
   EXPECT_THAT(fetch(server->port(), "GET", "/"), HasSubstr("This needs the token of --token-file"));
-  EXPECT_EQ(status_of(fetch(server->port(), "GET", "/runs.json", "Authorization: Bearer 0123456789abcdef0123\r\n")),
-            200);
+  EXPECT_EQ(
+      longhaul::status_of(fetch(server->port(), "GET", "/runs.json", "Authorization: Bearer 0123456789abcdef0123\r\n")),
+      200);
 }
 
 TEST_F(BoardServerTest, OptionsThatMakeNoSenseAreNamed) {

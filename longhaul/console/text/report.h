@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 // What a command of the program `longhaul` has found: for people, and the same for programs.
 struct Report {
   std::string text{};          // lines
-  Json json = Json::object();  // docs/guide/command.md
+  Json json = Json::object();  // docs/guide/command_json.md
   bool is_fine = true;         // false: something is wrong, which the text says; exit status 1
 };
 

@@ -57,6 +57,7 @@ Terminal terminal_at(int descriptor) {
   return {.is_terminal = true,
           .columns = columns_at(descriptor),
           .has_colours = !is_dumb && variable("NO_COLOR").empty(),
+          .can_redraw = !is_dumb,
           .has_blocks = is_utf8()};
 }
 

@@ -11,6 +11,7 @@ struct Terminal {
   bool is_terminal = false;
   size_t columns = 0;  // of a line; 0: any number
   bool has_colours = false;
+  bool can_redraw = false;  // what is on a line may be drawn again (it is not "dumb")
   bool has_blocks = false;  // it shows UTF-8, so that bars may have eighths of a column
 };
 

@@ -85,17 +85,33 @@ Json to_json(const TimeBreakdown& time) {
 }
 
 // The newest at the end.
-void add_rollbacks(Report& report, const std::vector<Rollback>& rollbacks) {
+void add_rollbacks(Report& report, const JournalRecord& journal, double now) {
   constexpr size_t kMost = 10;
+  const std::vector<Rollback>& rollbacks = journal.history.rollbacks().all();
   Json& listed = report.json["rollbacks"] = Json::array();
   for (const Rollback& rollback : rollbacks) {
     listed.push_back({{"number", rollback.count},
                       {"diverged_step", rollback.diverged_step},
                       {"restored_step", rollback.restored_step},
-                      {"checkpoint", rollback.checkpoint}});
+                      {"checkpoint", rollback.checkpoint},
+                      {"lost_steps", undone_steps(rollback)},
+                      {"time", json_or_null(time_of(journal, rollback))}});
   }
   for (size_t i = rollbacks.size() - std::min(rollbacks.size(), kMost); i < rollbacks.size(); ++i)
-    report.text += shown(rollbacks[i].describe(), 1000) + "\n";
+    report.text += shown(rollback_text(journal, rollbacks[i], now), 1000) + "\n";
+}
+
+// The checkpoint that a restart takes first.
+std::optional<ListedCheckpoint> checkpoint_to_restore(FileSystem& files, const std::string& directory) {
+  for (ListedCheckpoint& one : checkpoints_in(files, directory)) {
+    if (one.is_latest) return std::move(one);
+  }
+  return std::nullopt;
+}
+
+// It is over, and has not come to its end.
+bool is_to_be_started_again(const PastRun& run, Chief chief) {
+  return !may_train(chief) && (run.end != End::kEnded || run.is_preempted());
 }
 
 }  // namespace
@@ -135,10 +151,14 @@ Report list_runs(FileSystem& files, const RunListingOptions& options, double now
   if (const auto unlisted = all - static_cast<int64_t>(runs.size() - first); unlisted > 0) {
     report.text += fmt::format("{} earlier run{} not listed\n", unlisted, unlisted == 1 ? " is" : "s are");
   }
-  add_rollbacks(report, journal.history.rollbacks().all());
-  if (const auto failing = failing_saves(journal, std::nullopt, chief, now)) {
-    report.text += painted(wrapped(shown(*failing, 1000), 0, terminal.columns), Paint::kRed, terminal) + "\n";
-  }
+  add_rollbacks(report, journal, now);
+  const std::optional<ListedCheckpoint> checkpoint = checkpoint_to_restore(files, options.directory);
+  const auto add = [&](const std::string& text, Paint paint) {
+    report.text += painted(wrapped(shown(text, 1000), 0, terminal.columns), paint, terminal) + "\n";
+  };
+  if (const auto failing = failing_saves(journal, checkpoint, chief, now)) add(*failing, Paint::kRed);
+  if (!runs.empty() && is_to_be_started_again(runs.back(), chief))
+    add(what_follows(journal, checkpoint), Paint::kPlain);
   const TimeBreakdown& time = journal.history.breakdown();
   const Seconds lost = may_train(chief) ? Seconds{0} : std::min(time.training, journal.history.unsaved().time());
   report.text += fmt::format("{}; {} interruption{}{}\n", describe(time, all, lost),

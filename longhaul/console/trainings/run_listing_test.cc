@@ -48,10 +48,26 @@ TEST_F(RunListingTest, SaysWhereItWentBack) {
   tell(Kind::kRestored, 1032, 200, "model.ckpt-200");
   const Report report = list(1040);
   EXPECT_THAT(report.text,
-              AllOf(HasSubstr("\nrollback 1: the loss of step 300 went bad (inf); back to step 200, model.ckpt-200\n"),
+              AllOf(HasSubstr("\nrollback 1: the loss of step 300 went bad (inf); back to step 200, model.ckpt-200 "
+                              "(1970-01-01 00:17:11 UTC, 9 s ago): 101 steps are lost\n"),
                     HasSubstr("1 interruption")));
   EXPECT_EQ(report.json["rollbacks"][0]["restored_step"], 200);
+  EXPECT_EQ(report.json["rollbacks"][0]["lost_steps"], 101);
+  EXPECT_EQ(report.json["rollbacks"][0]["time"], 1031);
   EXPECT_THAT(show_status(files_, {directory_.path()}, 1040, {}).text, HasSubstr("the loss went bad: rollback 1"));
+}
+
+TEST_F(RunListingTest, SaysWhatTheLastRunHasLostAndWhereItGoesOn) {
+  train(1000, 1030, 0, 10);
+  tell(Kind::kFailed, 1031, std::nullopt, "boom");
+  EXPECT_THAT(list(2000).text, HasSubstr("\nsteps 1 to 300 (29 s of training) are in no checkpoint; start it again: it "
+                                         "begins anew\n"));
+  write_step(200);
+  EXPECT_THAT(list(2000).text, HasSubstr("\nsteps 201 to 300 (29 s of training) are in no checkpoint; start it again: "
+                                         "it continues from model.ckpt-200\n"));
+  train(3000, 3030, 200, 10);
+  tell(Kind::kEnded, 3031);
+  EXPECT_THAT(list(4000).text, Not(HasSubstr("start it again"))) << "it has come to its end";
 }
 
 TEST_F(RunListingTest, CountsHangs) {

@@ -17,11 +17,11 @@ namespace {
 using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
-constexpr double kRateSecs = 60;           // over which the rate is taken
-constexpr double kSilenceSecs = 60;        // of a journal that has a mark every five seconds
-constexpr double kNoStepSecs = 300;        // with the same step
-constexpr uint64_t kRoomToPrune = 64'000;  // for a lock, and for what says which checkpoints there are
-constexpr double kRestartSecs = 600;       // until a preempted training runs again
+constexpr double kRateSecs = 60;       // over which the rate is taken
+constexpr double kSilenceSecs = 60;    // of a journal that has a mark every five seconds
+constexpr double kNoStepSecs = 300;    // with the same step
+constexpr double kRestartSecs = 600;   // until a preempted training runs again
+constexpr double kClockSlackSecs = 1;  // a run's times are by a monotonic clock, its chief's are not
 
 bool tells_progress(const RunEvent& event) {
   return event.step &&
@@ -110,9 +110,15 @@ class Examination {
     return runs.empty() ? nullptr : &runs.back();
   }
   bool is_alive() const { return status_.chief.state == ChiefState::kAlive; }
+  // The run's end is in the journal, though its process has left the owner record behind: a hang has ended it, say.
+  bool has_ended_by_itself() const {
+    const PastRun* run = newest_run();
+    return run != nullptr && run->end != PastRun::End::kOpen && run->end != PastRun::End::kDied &&
+           status_.chief.owner && run->began + kClockSlackSecs >= status_.chief.owner->since;
+  }
   // The newest moment by the chief's clock.
   double chief_now() const {
-    const bool is_here = status_.chief.owner && state_of(status_.chief.owner->process) == ProcessState::kRunning;
+    const bool is_here = status_.chief.owner && state_of(status_.chief.owner->process) != ProcessState::kUnknown;
     if (is_here || !status_.chief.owner) return now_;
     const double silence = status_.chief.state == ChiefState::kSilent ? now_ - status_.chief.heartbeat_at : 0;
     return status_.chief.owner->heartbeat + silence;
@@ -156,7 +162,7 @@ class Examination {
         status_.state = status_.chief.is_held ? "stopped" : name_of(status_.journal.history.sums().phase);
         return;
       case ChiefState::kSilent: status_.state = "silent"; return;
-      case ChiefState::kDead: status_.state = "killed"; break;
+      case ChiefState::kDead: status_.state = has_ended_by_itself() ? name_of_end(run->end) : "killed"; break;
       case ChiefState::kNone:
         if (run != nullptr) status_.state = run->end == PastRun::End::kOpen ? "killed" : name_of_end(run->end);
         break;
@@ -164,33 +170,52 @@ class Examination {
     if (run != nullptr && run->end == PastRun::End::kDied) status_.state = "died";
     if (!status_.state.empty()) return;
     const bool has_journal = status_.journal.is_there || !status_.journal.problem.empty();
-    status_.state = status_.checkpoint || has_journal ? "not running" : "no training";
-    if (status_.state == "no training") complain("there is no training here: no checkpoint, no journal, no chief");
+    status_.state = status_.checkpoint || has_journal ? "not running" : kNoTraining;
+    if (status_.state == kNoTraining) complain("there is no training here: no checkpoint, no journal, no chief");
   }
 
-  std::string start_it_again() const {
-    if (!status_.checkpoint) return "start it again: it begins anew";
-    return "start it again: it continues from " + base_name(status_.checkpoint->prefix);
-  }
+  std::string what_follows() const { return console::what_follows(status_.journal, status_.checkpoint); }
 
   void judge_chief() {
-    const std::string again = start_it_again();
     if (status_.chief.is_held) {
       complain(fmt::format(
           "the chief, process {0} of {1}, is stopped by a signal (SIGSTOP), or a debugger holds it: it makes "
           "no step; `kill -CONT {0}` lets it go on",
           status_.chief.owner->process.pid, status_.chief.owner->process.host));
     }
-    if (status_.chief.state == ChiefState::kDead) {
+    if (status_.chief.state == ChiefState::kDead && !has_ended_by_itself()) {
       complain(fmt::format("the chief, process {} of {}, is dead and did not end by itself; {}",
-                           status_.chief.owner->process.pid, status_.chief.owner->process.host, again));
+                           status_.chief.owner->process.pid, status_.chief.owner->process.host, what_follows()));
     } else if (status_.chief.state == ChiefState::kSilent) {
       complain(
           fmt::format("the chief, process {} of {}, has been silent for {} (its limit is {}): look whether that "
-                      "machine, and the file system there, work; if it is dead, {}",
+                      "machine, and the file system there, work; if it is dead, start it again: {}",
                       status_.chief.owner->process.pid, status_.chief.owner->process.host,
                       duration_text(Seconds{now_ - status_.chief.heartbeat_at}),
-                      duration_text(Seconds{status_.chief.owner->limit}), again));
+                      duration_text(Seconds{status_.chief.owner->limit}), next_start_text(status_.checkpoint)));
+    }
+  }
+
+  // One that is over.
+  void judge_newest(const PastRun& run) {
+    using End = PastRun::End;
+    if (run.end != End::kOpen && !may_train(status_.chief.state)) status_.ended_at = run.until;
+    if (run.end == End::kFailed || run.end == End::kDisturbed || run.end == End::kDied) {
+      const bool hung = hang_in(status_.journal.events) != nullptr;
+      complain(fmt::format("run {} {}: {} ({}, {}){}; {}", run.number, name_of_end(run.end), run.why,
+                           utc_text(run.until), age_text(run.until, now_),
+                           hung ? "; its log and its events (longhaul/hang) have the stacks of all threads" : "",
+                           what_follows()));
+    }
+    if (run.end == End::kOpen && status_.chief.state == ChiefState::kNone)
+      complain(fmt::format("run {} has no end: it was killed; {}", run.number, what_follows()));
+    if (run.end == End::kEnded && !run.why.empty()) status_.notes.push_back("it stopped: " + run.why);
+    if (!run.is_preempted()) return;
+    if (now_ - run.until > kRestartSecs) {
+      complain(fmt::format("it was preempted {} ago and is not running; {}", duration_text(Seconds{now_ - run.until}),
+                           what_follows()));
+    } else {
+      status_.notes.push_back(what_follows());
     }
   }
 
@@ -200,21 +225,11 @@ class Examination {
       status_.notes.push_back(
           fmt::format("{} damaged lines of the journal are skipped", status_.journal.damaged_lines));
     }
-    if (const PastRun* run = newest_run(); run != nullptr && !is_alive()) {
-      const bool has_failed =
-          run->end == PastRun::End::kFailed || run->end == PastRun::End::kDisturbed || run->end == PastRun::End::kDied;
-      if (has_failed) complain(fmt::format("run {} {}: {}", run->number, name_of_end(run->end), run->why));
-      if (run->end == PastRun::End::kOpen && status_.chief.state == ChiefState::kNone) {
-        complain(fmt::format("run {} has no end: it was killed", run->number));
-      }
-      if (run->is_preempted() && now_ - run->until > kRestartSecs) {
-        complain(fmt::format("it was preempted {} ago and is not running; {}",
-                             duration_text(Seconds{now_ - run->until}), start_it_again()));
-      }
-      if (run->end == PastRun::End::kEnded && !run->why.empty()) status_.notes.push_back("it stopped: " + run->why);
+    if (const PastRun* run = newest_run(); run != nullptr && !is_alive()) judge_newest(*run);
+    if (const auto& rollbacks = history.rollbacks().all(); !rollbacks.empty()) {
+      status_.notes.push_back("the loss went bad: " + rollback_text(status_.journal, rollbacks.back(), now_) +
+                              (is_alive() ? ", and it continues by itself" : ""));
     }
-    if (const auto& rollbacks = history.rollbacks().all(); !rollbacks.empty())
-      status_.notes.push_back("the loss went bad: " + rollbacks.back().describe());
     for (const RunHistory::Crashes& crashes : history.sums().crashes) {
       complain(
           fmt::format("{} run{} restored from {} died before they saved another: after two, the next older one is "
@@ -257,8 +272,7 @@ class Examination {
     if (auto missing = missing_checkpoint(status_.journal, status_.checkpoint, now)) complain(std::move(*missing));
   }
 
-  // A prune needs the lock of the directory, and some room for the files that it writes first. By default it keeps as
-  // many as a training does.
+  // A prune needs the lock of the directory. By default it keeps as many as a training does.
   std::string how_to_make_room() const {
     if (is_alive()) {
       return "make room elsewhere on the disk; each save deletes old checkpoints if that is enough, and "
@@ -271,8 +285,8 @@ class Examination {
     if (whole_checkpoints_ < 2) return "make room elsewhere on the disk";
     return fmt::format(
         "make room elsewhere on the disk, or delete old ones: `longhaul prune {} --keep=1` shows which, and with "
-        "`--delete` needs {} itself",
-        status_.directory, size_text(kRoomToPrune));
+        "`--delete` deletes them",
+        status_.directory);
   }
 
   void judge_disk() {
@@ -340,10 +354,12 @@ std::string text_of(const TrainingStatus& status, double now, const Terminal& te
     const std::string lines = wrapped(shown(value, 1000), kIndent, terminal.columns);
     text += fmt::format("  {:<12}{}\n", label, painted(lines, with, terminal));
   };
-  if (status.state != "no training") {
+  if (status.state != kNoTraining) {
     add("chief", chief_text(status, now));
     add("step", step_text(status));
     add("checkpoint", checkpoint_text(status, now));
+    if (status.ended_at)
+      add("ended", fmt::format("{}, {}", utc_text(*status.ended_at), age_text(*status.ended_at, now)));
     add("goodput", goodput_text(status));
     add("disk", disk_text(status));
   }
@@ -375,6 +391,7 @@ Json to_json(const TrainingStatus& status) {
                           {"modified_at", status.checkpoint->modified_at},
                           {"bytes", status.checkpoint->bytes}};
   }
+  json["ended_at"] = json_or_null(status.ended_at);
   const RunHistory& history = status.journal.history;
   json["runs"] = history.sums().runs;
   json["interruptions"] = history.sums().interruptions;

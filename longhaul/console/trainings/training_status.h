@@ -13,6 +13,9 @@
 
 namespace longhaul::console {
 
+// The state of a directory in which there is none: no checkpoint, no journal, no chief.
+inline constexpr char kNoTraining[] = "no training";
+
 // How a training stands, by the files of its directory alone. Times are in seconds since 1970.
 struct TrainingStatus {
   std::string directory{};
@@ -23,6 +26,7 @@ struct TrainingStatus {
   std::optional<int64_t> step{};                 // the newest that the journal or a checkpoint tells
   std::optional<double> steps_per_sec{};         // in the last minute of the newest run
   std::optional<ListedCheckpoint> checkpoint{};  // that a restart takes first
+  std::optional<double> ended_at{};              // of a run that is over, as far as the journal tells
   uint64_t free_bytes = 0;
   std::optional<std::string> failing_saves{};  // one of the problems: what the last saves failed with
   std::vector<std::string> problems{};         // each with what to do about it

@@ -84,6 +84,24 @@ TEST_F(TrainingStatusTest, NamesADeadChiefAndWhereAStartContinues) {
   EXPECT_THAT(status.problems, ElementsAre(AllOf(HasSubstr("is dead"), HasSubstr("continues from model.ckpt-400"))));
 }
 
+// A hang has ended it: no destructor was run, so its owner record remains.
+TEST_F(TrainingStatusTest, AChiefWhoseEndIsInTheJournalWasNotKilled) {
+  write_step(400);
+  own(dead_process(), now_ - 50);
+  train(now_ - 100, now_ - 50, 400, 10);
+  tell(Kind::kHung, now_ - 45, std::nullopt, "no step for 10 min");
+  tell(Kind::kDisturbed, now_ - 40, std::nullopt, "the training hung: no step for 16 min");
+  const TrainingStatus status = this->status();
+  EXPECT_EQ(status.state, "disturbed");
+  EXPECT_NEAR(status.ended_at.value(), now_ - 40, 0.01);
+  EXPECT_THAT(status.problems,
+              ElementsAre(AllOf(HasSubstr("run 1 disturbed: the training hung: no step for 16 min ("),
+                                HasSubstr(", 40 s ago); its log and its events (longhaul/hang) have the stacks"),
+                                HasSubstr("; steps 401 to 900 ("), HasSubstr("continues from model.ckpt-400"))));
+  own(dead_process(), now_ + 200);
+  EXPECT_EQ(this->status().state, "killed") << "a chief that came later, and has written nothing";
+}
+
 TEST_F(TrainingStatusTest, AChiefElsewhereIsJudgedByItsHeartbeat) {
   train(now_ - 100, now_ - 2, 400, 10);
   own(process_elsewhere(), now_);

@@ -35,20 +35,6 @@ double recovered_at(const JournalRecord& journal, const PastRun& run) {
   return time;
 }
 
-// "steps 101 to 900 (12 min of training) are in no checkpoint"; empty: all are in one, as far as is known. A checkpoint
-// that is older than the model may be of steps that were undone, or one that a restart has skipped.
-std::string unsaved_steps_text(const JournalRecord& journal, const std::optional<ListedCheckpoint>& checkpoint) {
-  const std::optional<int64_t> now = journal.history.sums().step;
-  std::optional<int64_t> saved = journal.history.at_stake().saved_step();
-  const PastRun* run = newest_run(journal);
-  const bool is_newer = checkpoint && run != nullptr && checkpoint->modified_at > recovered_at(journal, *run);
-  if (is_newer && checkpoint->step <= now) saved = std::max(saved, checkpoint->step);
-  if (!now || !saved || *now <= *saved) return "";
-  const std::string time = duration_text(journal.history.at_stake().time());
-  if (*now == *saved + 1) return fmt::format("step {} ({} of training) is in no checkpoint", *now, time);
-  return fmt::format("steps {} to {} ({} of training) are in no checkpoint", *saved + 1, *now, time);
-}
-
 // What the newest run saved, since the journal was last replaced.
 struct Saves {
   std::vector<double> times{};
@@ -131,6 +117,45 @@ const char* remedy_for(Chief chief) {
 }
 
 }  // namespace
+
+std::string unsaved_steps_text(const JournalRecord& journal, const std::optional<ListedCheckpoint>& checkpoint) {
+  const std::optional<int64_t> now = journal.history.sums().step;
+  std::optional<int64_t> saved = journal.history.at_stake().saved_step();
+  const PastRun* run = newest_run(journal);
+  const bool is_newer = checkpoint && run != nullptr && checkpoint->modified_at > recovered_at(journal, *run);
+  if (is_newer && checkpoint->step <= now) saved = std::max(saved, checkpoint->step);
+  if (!now || !saved || *now <= *saved) return "";
+  const std::string time = duration_text(journal.history.at_stake().time());
+  if (*now == *saved + 1) return fmt::format("step {} ({} of training) is in no checkpoint", *now, time);
+  return fmt::format("steps {} to {} ({} of training) are in no checkpoint", *saved + 1, *now, time);
+}
+
+std::string next_start_text(const std::optional<ListedCheckpoint>& checkpoint) {
+  return checkpoint ? "it continues from " + base_name(checkpoint->prefix) : "it begins anew";
+}
+
+std::string what_follows(const JournalRecord& journal, const std::optional<ListedCheckpoint>& checkpoint) {
+  const PastRun* run = newest_run(journal);
+  if (run != nullptr && run->failed_saves.in_a_row > 0) return "once started again, " + next_start_text(checkpoint);
+  const std::string lost = unsaved_steps_text(journal, checkpoint);
+  return (lost.empty() ? "" : lost + "; ") + "start it again: " + next_start_text(checkpoint);
+}
+
+std::optional<double> time_of(const JournalRecord& journal, const Rollback& rollback) {
+  const std::string text = Rollbacks::text_of(rollback, /*ends=*/false);
+  for (const RunEvent& event : journal.events) {
+    if (event.kind == RunEvent::Kind::kDiverged && event.text == text) return event.time;
+  }
+  return std::nullopt;
+}
+
+std::string rollback_text(const JournalRecord& journal, const Rollback& rollback, double now) {
+  const auto time = time_of(journal, rollback);
+  const int64_t lost = undone_steps(rollback);
+  return fmt::format("{}{}: {} step{} lost", rollback.describe(),
+                     time ? fmt::format(" ({}, {})", utc_text(*time), age_text(*time, now)) : "", lost,
+                     lost == 1 ? " is" : "s are");
+}
 
 std::optional<std::string> failing_saves(const JournalRecord& journal,
                                          const std::optional<ListedCheckpoint>& checkpoint, Chief chief, double now) {

@@ -17,6 +17,24 @@ inline bool may_train(ChiefRecord::State chief) {
   return chief == ChiefRecord::State::kAlive || chief == ChiefRecord::State::kSilent;
 }
 
+// "steps 101 to 900 (12 min of training) are in no checkpoint"; empty: all are in one, as far as is known.
+// `checkpoint`: that a restart takes. One that is older than the model may be of steps that were undone, or one
+// that was skipped.
+std::string unsaved_steps_text(const JournalRecord& journal, const std::optional<ListedCheckpoint>& checkpoint);
+// "it continues from model.ckpt-100", or begins anew.
+std::string next_start_text(const std::optional<ListedCheckpoint>& checkpoint);
+// What the newest run, which is over, has lost, and what the next start does. Saves that failed tell the first
+// themselves.
+std::string what_follows(const JournalRecord& journal, const std::optional<ListedCheckpoint>& checkpoint);
+
+// When the model went back, if the newest run has done so and still tells.
+std::optional<double> time_of(const JournalRecord& journal, const Rollback& rollback);
+inline int64_t undone_steps(const Rollback& rollback) {
+  return rollback.until_step - rollback.restored_step;
+}
+// "rollback 1: ...; back to step 800, model.ckpt-800 (2026-11-28 10:17:54 UTC, 5 s ago): 111 steps are lost".
+std::string rollback_text(const JournalRecord& journal, const Rollback& rollback, double now);
+
 // That its last saves have failed, and what to do: "7 saves in a row have failed: ...", as the status page says it.
 // `checkpoint`: that a restart takes. nullopt: the last one worked, or none was tried.
 std::optional<std::string> failing_saves(const JournalRecord& journal,

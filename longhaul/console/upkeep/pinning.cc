@@ -72,6 +72,18 @@ void change_file(FileSystem& files, const std::string& prefix, bool is_pinned) {
       fmt::format("{} is replaced by somebody else all the time: try again", retention_path(directory)));
 }
 
+void change_or_say_how(FileSystem& files, const std::string& prefix, bool is_pinned) {
+  try {
+    change_file(files, prefix, is_pinned);
+  } catch (const ResourceExhaustedError& error) {
+    throw ResourceExhaustedError(fmt::format(
+        "{}; {} is {}: make room elsewhere on the disk, a few kB, and {} it again; `longhaul prune {}` shows which old "
+        "checkpoints may go",
+        error.what(), prefix, is_pinned ? "not pinned" : "still pinned", is_pinned ? "pin" : "unpin",
+        directory_name(prefix)));
+  }
+}
+
 }  // namespace
 
 Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefixes, bool is_pinned) {
@@ -80,7 +92,7 @@ Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefix
   Report report{.json = json_of(is_pinned ? "pin" : "unpin")};
   report.json["checkpoints"] = checkpoints;
   for (const std::string& prefix : checkpoints) {
-    change_file(files, prefix, is_pinned);
+    change_or_say_how(files, prefix, is_pinned);
     if (is_pinned && !checkpoint_exists(files, prefix)) {
       throw NotFoundError(fmt::format("{} was deleted while it was pinned", prefix));
     }

@@ -13,8 +13,9 @@ namespace longhaul::console {
 // unpin, a checkpoint that is no longer among the newest is deleted by the next save.
 //
 // `prefixes`: of checkpoints; a directory stands for its latest. NotFoundError: there is no such checkpoint, and
-// nothing was changed. FailedPreconditionError: the file is there, but cannot be used: it is
-// not replaced. UnavailableError: somebody else changes the file all the time: try again.
+// nothing was changed. FailedPreconditionError: the file is there, but cannot be used: it is not replaced.
+// UnavailableError: somebody else changes the file all the time: try again. ResourceExhaustedError: the disk is
+// full; the message says what to do.
 Report pin_checkpoints(FileSystem& files, const std::vector<std::string>& prefixes, bool is_pinned);
 
 }  // namespace longhaul::console

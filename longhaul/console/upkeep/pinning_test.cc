@@ -158,6 +158,20 @@ TEST_F(PinningTest, NoneIsMadeInAnotherDirectory) {
   EXPECT_THAT(pinned(), ElementsAre());
 }
 
+TEST_F(PinningTest, OnAFullDiskTheErrorSaysWhatToDo) {
+  write_step(1);
+  testing::FaultyFileSystem disk;
+  disk.fail_writes_after(0);
+  try {
+    pin_checkpoints(disk, {path("model.ckpt-1")}, true);
+    ADD_FAILURE();
+  } catch (const ResourceExhaustedError& error) {
+    EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("model.ckpt-1 is not pinned: make room"),
+                                               ::testing::HasSubstr("longhaul prune " + directory_.path())));
+  }
+  EXPECT_THAT(pinned(), ElementsAre());
+}
+
 TEST_F(PinningTest, WhatIsNotThereIsAnErrorAndChangesNothing) {
   write_step(1);
   EXPECT_THROW(pin_checkpoints(files_, {path("model.ckpt-1"), path("model.ckpt-7")}, true), NotFoundError);

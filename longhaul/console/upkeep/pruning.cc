@@ -20,6 +20,7 @@
 #include "longhaul/console/checkpoints/checkpoint_listing.h"
 #include "longhaul/console/text/shown_text.h"
 #include "longhaul/console/text/table.h"
+#include "longhaul/console/upkeep/room_on_full_disk.h"
 #include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul::console {
@@ -61,7 +62,8 @@ std::vector<Choice> choose(FileSystem& files, const PruneOptions& options) {
   return choices;
 }
 
-void check_latest(FileSystem& files, const std::string& directory, const std::vector<Choice>& choices) {
+void check_latest(FileSystem& files, const std::string& directory, const std::vector<Choice>& choices,
+                  const Progress& progress) {
   std::optional<std::string> damaged;
   for (const ListedCheckpoint& one : checkpoints_in(files, directory)) {
     using State = ListedCheckpoint::State;
@@ -77,7 +79,11 @@ void check_latest(FileSystem& files, const std::string& directory, const std::ve
   for (const Choice& choice : choices) {
     if (!choice.checkpoint.is_latest) continue;
     const CheckpointReader reader(choice.checkpoint.prefix, files);
-    const std::vector<std::string> damages = reader.bundle().verify();
+    uint64_t done = 0;
+    const std::vector<std::string> damages = reader.bundle().verify([&](uint64_t bytes) {
+      done += bytes;
+      if (progress) progress(done, reader.bundle().total_bytes());
+    });
     if (damages.empty()) return;
     throw DataLossError(fmt::format("{} is damaged, so nothing is deleted: {}", choice.checkpoint.prefix, damages[0]));
   }
@@ -123,21 +129,12 @@ void write_state_without(FileSystem& files, const std::string& directory, const 
   write_checkpoint_state(files, directory, next, kRelativePaths);
 }
 
-void delete_chosen(FileSystem& files, const PruneOptions& options, const std::vector<Choice>& choices,
-                   const DirectoryLock& lock) {
+std::set<std::string> names_to_delete(const std::vector<Choice>& choices) {
   std::set<std::string> names;
   for (const Choice& choice : choices) {
     if (choice.kept_for.empty()) names.insert(base_name(choice.checkpoint.prefix));
   }
-  if (names.empty()) return;
-  check_latest(files, options.directory, choices);
-  lock.check();
-  write_state_without(files, options.directory, names, true);
-  for (const std::string& name : names) {
-    lock.check();
-    remove_checkpoint(files, join_path(options.directory, name));
-  }
-  write_state_without(files, options.directory, names, false);
+  return names;
 }
 
 // FailedPreconditionError: one of the files that say what is kept cannot be used.
@@ -146,6 +143,76 @@ constexpr Check kChecks[] = {
     [](FileSystem& files, const std::string& directory) { usable_retention(files, directory, "nothing is deleted"); },
     [](FileSystem& files, const std::string& directory) { usable_state(files, directory); },
 };
+
+// Held while checkpoints are chosen and deleted, so that none is pinned meanwhile.
+std::unique_ptr<RetentionLock> lock_pins(FileSystem& files, const std::string& directory) {
+  auto pins = std::make_unique<RetentionLock>(files, Clock::real(), directory, kLongestWaitForPins);
+  if (pins->state() == RetentionLock::State::kTaken) throw UnavailableError(pins->why() + ": try again");
+  return pins;
+}
+
+std::vector<Choice> choose_to_delete(FileSystem& files, const PruneOptions& options, const Progress& progress) {
+  for (const Check check : kChecks) check(files, options.directory);
+  std::vector<Choice> choices = choose(files, options);
+  if (!names_to_delete(choices).empty()) check_latest(files, options.directory, choices, progress);
+  return choices;
+}
+
+// The oldest, for whose deletion a full disk needs no room. nullopt: none is to go.
+std::optional<Choice> delete_oldest(FileSystem& files, const PruneOptions& options, const Progress& progress) {
+  const auto pins = lock_pins(files, options.directory);
+  for (Choice& choice : choose_to_delete(files, options, progress)) {
+    if (!choice.kept_for.empty()) continue;
+    remove_checkpoint(files, choice.checkpoint.prefix);
+    return std::move(choice);
+  }
+  return std::nullopt;
+}
+
+// False: the disk is full.
+bool mark_if_there_is_room(FileSystem& files, const std::string& directory, const std::set<std::string>& names) {
+  try {
+    write_state_without(files, directory, names, true);
+    return true;
+  } catch (const ResourceExhaustedError&) {
+    return false;
+  }
+}
+
+// `first`: what was deleted before, which the state file may still list.
+std::vector<Choice> delete_chosen(FileSystem& files, const PruneOptions& options, const DirectoryLock& lock,
+                                  const std::optional<Choice>& first, const Progress& progress) {
+  const auto pins = lock_pins(files, options.directory);
+  std::vector<Choice> choices = choose_to_delete(files, options, progress);
+  if (first) choices.insert(choices.begin(), *first);
+  const std::set<std::string> names = names_to_delete(choices);
+  if (names.empty()) return choices;
+  bool are_marked = false;
+  for (const std::string& name : names) {
+    lock.check();
+    are_marked = are_marked || mark_if_there_is_room(files, options.directory, names);
+    remove_checkpoint(files, join_path(options.directory, name));
+  }
+  write_state_without(files, options.directory, names, false);
+  return choices;
+}
+
+// What was chosen, and with it the one that had to make room for the lock.
+std::vector<Choice> prune(FileSystem& files, const PruneOptions& options, const Progress& progress) {
+  std::optional<Choice> first;
+  const auto lock = lock_full_directory(files, options.directory, [&] {
+    first = delete_oldest(files, options, progress);
+    return first ? std::optional(first->checkpoint.prefix) : std::nullopt;
+  });
+  try {
+    return delete_chosen(files, options, *lock, first, progress);
+  } catch (const ResourceExhaustedError& error) {
+    throw ResourceExhaustedError(fmt::format(
+        "{}: checkpoints were deleted, but the state file still names them, which does no harm; make room elsewhere on "
+        "the disk",
+        error.what()));
+  }
+}
 
 // What a preview has to say of what keeps --delete from it.
 std::vector<std::string> obstacles_to(FileSystem& files, const PruneOptions& options) {
@@ -191,17 +258,9 @@ Report report_of(const std::vector<Choice>& choices, const PruneOptions& options
 
 }  // namespace
 
-Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal) {
-  std::unique_ptr<DirectoryLock> lock;
-  std::unique_ptr<RetentionLock> pins;
-  if (options.deletes) {
-    lock = std::make_unique<DirectoryLock>(options.directory, DirectoryLockOptions{.files = &files});
-    pins = std::make_unique<RetentionLock>(files, Clock::real(), options.directory, kLongestWaitForPins);
-    if (pins->state() == RetentionLock::State::kTaken) throw UnavailableError(pins->why() + ": try again");
-    for (const Check check : kChecks) check(files, options.directory);
-  }
-  const std::vector<Choice> choices = choose(files, options);
-  if (lock != nullptr) delete_chosen(files, options, choices, *lock);
+Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal,
+                         const Progress& progress) {
+  const std::vector<Choice> choices = options.deletes ? prune(files, options, progress) : choose(files, options);
   Report report = report_of(choices, options, terminal);
   for (const std::string& obstacle : obstacles_to(files, options)) {
     report.text += fmt::format("--delete will refuse: {}\n", shown(obstacle, 1000));

@@ -23,13 +23,18 @@ struct PruneOptions {
 //   0. The directory is locked, so that no training begins there. DirectoryLockedError: one is under way, and deletes
 //      old checkpoints itself.
 //   1. The retention file and the state file are read. FailedPreconditionError: one is there, but cannot be used:
-//   nobody
-//      knows what is pinned, or which checkpoint is named.
-//   2. The latest checkpoint is read. DataLossError: it, or a newer one, is damaged, and nothing is deleted.
+//      nobody knows what is pinned, or which checkpoint is named.
+//   2. The latest checkpoint is read, with `progress`. DataLossError: it, or a newer one, is damaged, and nothing
+//      is deleted.
 //   3. The state file marks the others for deletion, and no longer lists them.
 //   4. They are deleted, the index first; then the state file no longer marks them.
 //
 // A crash at any moment leaves whole checkpoints, and files of marked ones, which the next chief removes.
-Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal);
+//
+// A disk that is full has room neither for the lock's record (0) nor for the marks (3). Then the oldest of those
+// that are to go makes room first (room_on_full_disk.h), and without marks more of them do. ResourceExhaustedError:
+// that was not safe, or was not enough; the message says what was deleted, and what to do.
+Report prune_checkpoints(FileSystem& files, const PruneOptions& options, const Terminal& terminal,
+                         const Progress& progress = {});
 
 }  // namespace longhaul::console

@@ -181,8 +181,8 @@ class Chart {
     const [from, to] = this.graph.xAxisRange();
     for (const mark of this.marks) {
       if (Math.abs(mark.step - x) > (to - from) / 60) continue;
-      nodes.push(element('span', data.runs[mark.run].name + ' began again at step ' + mark.step + ' (' + mark.why +
-        ')  '));
+      nodes.push(element('span', data.runs[mark.run].name + ' ' + mark.what + ' at step ' + mark.step +
+        (mark.why ? ' (' + mark.why + ')' : '') + '  '));
     }
     this.readout.replaceChildren(...nodes);
   }
@@ -497,6 +497,7 @@ class ListedRun {
     const item = element('li'), label = element('label'), swatch = element('span', undefined, 'swatch');
     this.box = element('input');
     this.facts = element('small');
+    this.state = element('small');
     this.box.type = 'checkbox';
     this.box.onchange = () => {
       if (this.box.checked) chosen.add(run.run);
@@ -505,7 +506,7 @@ class ListedRun {
     };
     swatch.style.background = colourOf(run.run);
     this.name = element('span');
-    label.append(this.box, swatch, this.name, this.facts);
+    label.append(this.box, swatch, this.name, this.facts, this.state);
     item.append(label);
     $('runs').append(item);
   }
@@ -516,6 +517,13 @@ class ListedRun {
     this.facts.className = run.gone ? 'gone' : '';
     this.facts.textContent = run.gone ? 'gone' : !run.read ? 'being read' : step === null ? 'no scalars' :
       'step ' + step + ', ' + ago(run.time);
+    // The words of `longhaul status`. The colour tells nothing that they do not.
+    const isWrong = run.wrong.length > 0, told = isWrong ? run.wrong : run.notes;
+    this.state.hidden = run.state === null;
+    this.state.textContent = run.state + (told.length ? (isWrong ? ', wrong: ' : ', ') + told[0] : '') +
+      (told.length > 1 ? ' (and ' + (told.length - 1) + ' more)' : '');
+    this.state.title = told.join('\n');
+    this.state.className = isWrong ? 'state bad' : 'state good';
   }
 }
 function showNotes() {
@@ -579,8 +587,10 @@ async function look() {
       data = got;
       lost = 0;
       $('state').className = '';
+      const wrong = data.runs.filter(run => run.wrong.length > 0).length;
       $('state').textContent = data.runs.length + (data.runs.length === 1 ? ' run' : ' runs') +
-        (data.read ? '' : '; files are being read') + '; ' + new Date(data.now * 1000).toLocaleTimeString();
+        (wrong ? ', something is wrong with ' + wrong : '') + (data.read ? '' : '; files are being read') + '; ' +
+        new Date(data.now * 1000).toLocaleTimeString();
       $('where').textContent = data.directories.join(', ');
       document.title = 'Board of ' + data.directories.join(', ');
       showRuns();
