@@ -73,7 +73,7 @@ void report(const lh::Supervisor& sv, const Outcome& outcome) {
       outcome.first_step, outcome.accuracy, outcome.steps_per_second, sv.saver()->last_checkpoint().value_or("none"));
 }
 
-int run(const TrainingOptions& options) {
+int run(const LocalOptions& options) {
   lh::Preemption preemption;  // SIGTERM, SIGHUP, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
   auto loading_train = load_images_in_background(options.data_dir, "train");
   auto loading_test = load_images_in_background(options.data_dir, "t10k");
@@ -82,7 +82,8 @@ int run(const TrainingOptions& options) {
   lh::Graph graph;
   graph.set_seed(options.seed);
   lh::record_option("batch_size", std::to_string(options.batch_size));
-  const Classifier net = build_classifier(graph, {options.model, options.optimizer, options.learning_rate});
+  const lh::Scope root = lh::Scope(graph).with_device(options.device);
+  const Classifier net = build_classifier(root, {options.model, options.optimizer, options.learning_rate});
   lh::Supervisor sv({.graph = &graph,
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},

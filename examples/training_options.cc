@@ -90,6 +90,11 @@ void add_task_flags(CLI::App& app, ClusterOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
+void add_flags(CLI::App& app, LocalOptions& options) {
+  add_flags(app, static_cast<TrainingOptions&>(options));
+  app.add_option("--device", options.device, "Such as /gpu:1 or /cpu:0; default: the first GPU, if there is one");
+}
+
 void add_flags(CLI::App& app, ClusterOptions& options) {
   add_flags(app, static_cast<TrainingOptions&>(options));
   add_task_flags(app, options);
@@ -119,8 +124,8 @@ Parsed<Options> parse(int argc, char** argv, const char* what) {
 
 }  // namespace
 
-Parsed<TrainingOptions> parse_options(int argc, char** argv) {
-  return parse<TrainingOptions>(argc, argv, "Trains a small network on Fashion-MNIST.");
+Parsed<LocalOptions> parse_options(int argc, char** argv) {
+  return parse<LocalOptions>(argc, argv, "Trains a small network on Fashion-MNIST.");
 }
 
 Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv) {

@@ -22,6 +22,11 @@ struct TrainingOptions {
   int threads = 0;  // 0: what the library chooses
 };
 
+// What that of the training in one process says besides.
+struct LocalOptions : TrainingOptions {
+  std::string device;  // of the network, such as "/gpu:1"; empty: the first GPU, if there is one
+};
+
 // What that of a task of a cluster says besides. Which task it is: flags, else TF_CONFIG, else Slurm's variables.
 struct ClusterOptions : TrainingOptions {
   std::string job;  // "chief", "worker" or "ps"; empty: TF_CONFIG or Slurm says it, or the process trains alone
@@ -57,7 +62,7 @@ struct Parsed {
   Options options;
   int exit_status = -1;  // -1: go on
 };
-Parsed<TrainingOptions> parse_options(int argc, char** argv);
+Parsed<LocalOptions> parse_options(int argc, char** argv);
 Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv);
 Parsed<PlainOptions> parse_plain_options(int argc, char** argv);
 Parsed<SelfPlayOptions> parse_self_play_options(int argc, char** argv);

@@ -226,6 +226,14 @@ TEST_F(ExampleTest, ALogdirThatCannotBeWrittenIsAnError) {
   EXPECT_THAT(training->errors(), HasSubstr(directory_ + "/file"));
 }
 
+TEST_F(ExampleTest, ADeviceThatIsNotThereIsAnErrorAndNoSlowTraining) {
+  auto training = start({"--logdir=" + logdir(), "--steps=5", "--device=/gpu:99"});
+  EXPECT_EQ(training->wait(), 1);
+  EXPECT_THAT(training->errors(), ContainsRegex("Cannot assign a device.*/device:GPU:99.*CPU:0"));
+  auto on_host = start({"--logdir=" + logdir(), "--steps=5", "--device=/cpu:0"});
+  EXPECT_EQ(on_host->wait(), 0) << on_host->errors();
+}
+
 TEST_F(ExampleTest, ACheckpointOfAnotherModelIsRefusedByName) {
   auto mlp = start_training(logdir(), 5);
   ASSERT_EQ(mlp->wait(), 0) << mlp->output();

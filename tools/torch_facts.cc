@@ -11,6 +11,6 @@ int main() {
   std::printf("threads %d for an operation\n", at::get_num_threads());
   std::printf("MKL %s\n", at::hasMKL() ? "yes" : "no");
   std::printf("oneDNN %s\n", at::globalContext().userEnabledMkldnn() && at::hasMKLDNN() ? "yes" : "no");
-  std::printf("CUDA %s\n", at::hasCUDA() ? "yes, which this version of Longhaul does not use" : "no");
+  std::printf("CUDA %s\n", at::hasCUDA() ? "yes" : "no");
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/binding/watches/generator_watch.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/runtime/devices/device_generator.h"
 #include "longhaul/testing/fake_device/fake_device.h"
 
 namespace longhaul {

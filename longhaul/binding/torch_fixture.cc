@@ -1,6 +1,6 @@
 #include "longhaul/binding/torch_fixture.h"
 
-#include "longhaul/binding/devices/pinned_memory.h"
+#include "longhaul/runtime/devices/pinned_memory.h"
 #include "longhaul/testing/fake_device/fake_device.h"
 
 namespace longhaul {

@@ -40,9 +40,29 @@ std::vector<std::weak_ptr<TaskResources>> all_local_tasks() {
   return local_tasks().tasks;
 }
 
+// Who asks for GPUs would not like to find after a day that there were none.
+void check_gpus(const SessionOptions& options, int gpus) {
+  const auto asked = options.device_count.find("GPU");
+  if (gpus > 0 || asked == options.device_count.end() || asked->second <= 0) return;
+  throw InvalidArgumentError(
+      "device_count asks for GPUs, but this libtorch finds none: it was built without CUDA, or the driver is missing, "
+      "or CUDA_VISIBLE_DEVICES hides them (`longhaul doctor` tells which). Leave \"GPU\" out to train on the CPU then");
+}
+
+void tell_of_snapshots(const SessionOptions& options, int gpus) {
+  if (gpus == 0 || !options.snapshot_memory) return;
+  log_warning(
+      "snapshot_memory is for variables in the host's memory: a snapshot of those on GPUs is a copy in the host's "
+      "memory, "
+      "as large as they are, until it is written");
+}
+
 std::shared_ptr<TaskResources> own_task(const SessionOptions& options) {
-  auto task = std::make_shared<TaskResources>(
-      TaskOptions{.cpu_devices = number_of_cpus(options), .snapshot_memory = options.snapshot_memory});
+  auto task = std::make_shared<TaskResources>(TaskOptions{.cpu_devices = number_of_cpus(options),
+                                                          .most_gpus = most_gpus(options),
+                                                          .snapshot_memory = options.snapshot_memory});
+  check_gpus(options, task->device_table().gpus());
+  tell_of_snapshots(options, task->device_table().gpus());
   add_local_task(task);
   return task;
 }
@@ -98,6 +118,8 @@ class DirectSession::DirectRun : public CompiledRun {
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     call_within(feeds, state_->default_timeout, /*cancellation=*/nullptr, results, /*trace=*/nullptr);
   }
+
+  const DevicesOfOperations& devices() const { return plan_.devices(); }
 
   // `cancellation`: the caller's; null: it has none.
   void call_within(std::span<const Tensor* const> feeds, Seconds timeout, Cancellation* cancellation,
@@ -182,10 +204,11 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::s
     : Session(graph), state_(std::make_shared<State>()) {
   require_compiled_libtorch();
   number_of_cpus(options);
+  most_gpus(options);
   set_intra_op_threads(options.intra_op_parallelism_threads);
   warn_of_old_blas_kernels();
   keep_freed_memory();
-  state_->session = std::make_shared<SessionState>(std::move(task), options.isolate_session_state);
+  state_->session = std::make_shared<SessionState>(std::move(task), options.isolate_session_state, options);
   state_->end = std::make_unique<Cancellation::Watch>(state_->session->cancellation(),
                                                       [state = state_.get()] { state->ended.store(true); });
   state_->default_timeout = options.operation_timeout;
@@ -291,7 +314,9 @@ std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<cons
   std::vector<Tensor> results;
   StepTrace trace;
   run->call_within(feed_values, timeout, request.options.cancellation, &results, traced ? &trace : nullptr);
-  if (metadata != nullptr) *metadata = describe_run(graph(), request, trace);
+  if (metadata == nullptr) return results;
+  trace.devices = run->devices();
+  *metadata = describe_run(graph(), request, trace);
   return results;
 }
 

@@ -440,6 +440,15 @@ TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {  // SV-28, 
   EXPECT_EQ(new_session("", graph_, {.device_count = {{"CPU", 2}}})->run(c).item<float>(), 1.f);
 }
 
+TEST_F(SessionTest, FetchesVectorsOfOneKind) {
+  const Output a = ops::constant(root_, 1.f), b = ops::constant(root_, 2.f);
+  const auto sess = session();
+  EXPECT_EQ(sess->run(std::vector<Output>{a, b})[1].item<float>(), 2.f);
+  EXPECT_EQ(sess->run(std::vector<std::string>{b.name(), a.name()})[0].item<float>(), 2.f);
+  EXPECT_FALSE(sess->run(std::vector<Operation>{a.op()})[0].defined());
+  EXPECT_TRUE(sess->run(std::vector<Output>{}).empty());
+}
+
 TEST_F(SessionTest, AWrongCallIsRefusedWhereItIsBuilt) {
   const Output a = ops::constant(root_, Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
   const Output b = ops::constant(root_, Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));

@@ -4,6 +4,7 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include <cmath>
+#include <limits>
 
 #include "longhaul/base/excerpt.h"
 #include "longhaul/graph/device_spec.h"
@@ -223,7 +224,7 @@ int number_of_cpus(const SessionOptions& options) {
   int cpus = 1;
   for (const auto& [type, count] : options.device_count) {
     if (type == "CPU") cpus = count;
-    if (type != "CPU" && count > 0)
+    if (type != "CPU" && type != "GPU" && count > 0)
       throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
   }
   if (cpus < 1)
@@ -231,11 +232,17 @@ int number_of_cpus(const SessionOptions& options) {
   return cpus;
 }
 
+int most_gpus(const SessionOptions& options) {
+  const auto found = options.device_count.find("GPU");
+  if (found == options.device_count.end()) return std::numeric_limits<int>::max();
+  if (found->second < 0)
+    throw InvalidArgumentError(fmt::format("device_count: the number of GPUs is {}, below 0", found->second));
+  return found->second;
+}
+
 void check_options_in_process(const SessionOptions& options) {
   const std::pair<const char*, bool> for_servers[] = {
       {"device_filters", !options.device_filters.empty()},
-      {"allow_soft_placement", options.allow_soft_placement},
-      {"log_device_placement", options.log_device_placement},
       {"cluster_def", !options.cluster_def.empty()},
       {"share_session_state_in_clusterspec_propagation", options.share_session_state_in_clusterspec_propagation},
       {"use_rpc_for_inprocess_master", options.use_rpc_for_inprocess_master},

@@ -25,8 +25,10 @@ proto::ConfigProto with_defaults(const proto::ConfigProto& config, const proto::
 // The same of options. A bool that is false counts as left out: what a server switches on, no session switches off.
 SessionOptions with_defaults(const SessionOptions& options, const SessionOptions& defaults);
 
-// How many CPU devices they ask for. InvalidArgumentError: none, or other devices.
+// How many CPU devices they ask for. InvalidArgumentError: none, or devices that are neither CPUs nor GPUs.
 int number_of_cpus(const SessionOptions& options);
+// How many GPUs they allow: all that there are, unless they tell a number. InvalidArgumentError: it is negative.
+int most_gpus(const SessionOptions& options);
 
 // UnimplementedError: an option is set that is for sessions on servers, and which a session of this process cannot
 // heed. The message names it.

@@ -167,12 +167,24 @@ TEST(ConfigProto, IsFilledInFromAServersDefaults) {  // unlike SE-10
   EXPECT_THAT(with_defaults({}, merged).device_filters(), ElementsAre("/job:b"));
 }
 
+TEST(SessionOptions, TellHowManyDevicesThereMayBe) {
+  EXPECT_EQ(number_of_cpus({}), 1);
+  EXPECT_EQ(most_gpus({}), std::numeric_limits<int>::max());
+  const SessionOptions options{.device_count = {{"CPU", 2}, {"GPU", 0}}};
+  EXPECT_EQ(number_of_cpus(options), 2);
+  EXPECT_EQ(most_gpus(options), 0);
+  EXPECT_THAT(error_of<InvalidArgumentError>([] { most_gpus({.device_count = {{"GPU", -1}}}); }), HasSubstr("below 0"));
+  EXPECT_THAT(error_of<InvalidArgumentError>([] { number_of_cpus({.device_count = {{"TPU", 1}}}); }),
+              HasSubstr("there are no TPU devices"));
+}
+
 TEST(SessionOptions, ForServersAreRefusedInTheProcess) {
-  EXPECT_NO_THROW(check_options_in_process({.operation_timeout = Seconds{1}, .isolate_session_state = true}));
+  EXPECT_NO_THROW(check_options_in_process({.operation_timeout = Seconds{1},
+                                            .allow_soft_placement = true,
+                                            .log_device_placement = true,
+                                            .isolate_session_state = true}));
   const std::pair<SessionOptions, std::string> cases[] = {
       {{.device_filters = {"/job:ps"}}, "SessionOptions::device_filters is for sessions on servers"},
-      {{.allow_soft_placement = true}, "SessionOptions::allow_soft_placement"},
-      {{.log_device_placement = true}, "SessionOptions::log_device_placement"},
       {{.cluster_def = {{"ps", {{0, "a:1"}}}}}, "SessionOptions::cluster_def"},
       {{.share_session_state_in_clusterspec_propagation = true}, "SessionOptions::share_session_state"},
       {{.use_rpc_for_inprocess_master = true}, "SessionOptions::use_rpc_for_inprocess_master"},

@@ -54,6 +54,10 @@ class Fetch {
   std::string name_;
 };
 
+// What a Fetch can be made of: Output, Operation, Variable, a name.
+template <typename T>
+concept Fetchable = std::is_convertible_v<const T&, Fetch> && !std::is_same_v<T, Fetch>;
+
 using Feeds = std::vector<std::pair<Fetch, Tensor>>;
 
 // The amount of tracing in a run, with the numbers of TensorFlow's RunOptions.TraceLevel. On a CPU, which has no
@@ -87,18 +91,21 @@ struct RunOptions {
 
 struct SessionOptions {
   // A session on a server refuses these two and snapshot_memory (UnimplementedError): they are the server's own.
-  std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU
+  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU. {"GPU", 1} takes only the first GPU that there is, {"GPU", 0}
+  // none; absent: all. InvalidArgumentError: GPUs are asked for, but there are none.
+  std::map<std::string, int> device_count{};
   // The number of threads for one operation; 0: set_intra_op_threads() chooses it once. Applies to the whole process.
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none
 
-  // For sessions on servers. A session of this process refuses them (UnimplementedError), except isolate_session_state,
-  // as it shares its variables with no other.
+  // This and those below isolate_session_state are for sessions on servers. A session of this process refuses them
+  // (UnimplementedError).
   std::vector<std::string> device_filters{};  // "/job:ps": the only devices that the session uses; empty: all
-  bool allow_soft_placement = false;          // a device that does not exist: the CPU of its task
-  bool log_device_placement = false;          // the log says where each operation is
+  // An operation whose device its task does not have, or which cannot run there, is on the task's CPU instead.
+  bool allow_soft_placement = false;
+  bool log_device_placement = false;  // the log says where each operation is
   // Variables, queues and tables that no other session sees, and that end with the session. Otherwise sessions on one
-  // server share them, by container and name.
+  // server share them, by container and name. One in this process has its own anyway.
   bool isolate_session_state = false;
   // The cluster that the session uses instead of its server's, by job and index; a ClusterSpec converts to it. Its
   // state is isolated unless the next option is set.
@@ -111,7 +118,7 @@ struct SessionOptions {
 
   // The number of bytes that snapshots may hold in addition to the variables themselves. A step that would need more
   // waits, before its first write, until a saver has written enough. Absent: no limit. One snapshot takes at most the
-  // size of the variables.
+  // size of the variables. Not of variables on GPUs: a snapshot of these is a copy in the host's memory.
   std::optional<uint64_t> snapshot_memory{};
 };
 
@@ -171,6 +178,11 @@ class Session : public std::enable_shared_from_this<Session> {
   // Computes all fetches in one run. Returns one result for each fetch.
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
+  template <Fetchable T>
+  std::vector<Tensor> run(const std::vector<T>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                          proto::RunMetadata* metadata = nullptr) {
+    return run(std::vector<Fetch>(fetches.begin(), fetches.end()), feeds, options, metadata);
+  }
 
   // Prepares a run for many calls: fetches and feeds are looked up, checked and compiled only once.
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});

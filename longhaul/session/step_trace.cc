@@ -27,6 +27,11 @@ std::string full_device_name(const std::string& requested, const std::string& ta
   return DeviceSpec::parse(task + "/device:CPU:0").merged_with(DeviceSpec::parse(requested)).to_string();
 }
 
+std::string device_of(const Operation& op, const DevicesOfOperations& placed, const std::string& task) {
+  const auto found = placed.find(op);
+  return found != placed.end() ? found->second : full_device_name(op.device(), task);
+}
+
 // "dense/mul = Mul(x, dense/kernel/read, ^init)": the inputs as in a NodeDef. TensorFlow's timeline takes type and
 // inputs from it, and so does ours.
 std::string label_of(const Operation& op) {
@@ -92,7 +97,7 @@ proto::StepStats step_stats(const StepTrace& trace, const std::string& task, siz
   std::map<std::string, proto::DeviceStepStats> devices;
   for (size_t i = 0; i < count; ++i) {
     const TracedOperation& traced = trace.operations[i];
-    proto::NodeExecStats* stats = devices[full_device_name(traced.op.device(), task)].add_node_stats();
+    proto::NodeExecStats* stats = devices[device_of(traced.op, trace.devices, task)].add_node_stats();
     stats->set_node_name(traced.op.name());
     stats->set_timeline_label(label_of(traced.op));
     stats->set_thread_id(thread);
@@ -110,13 +115,16 @@ proto::StepStats step_stats(const StepTrace& trace, const std::string& task, siz
 }
 
 // What the run needed, as one graph for all devices. The operations of fed tensors stand there without inputs.
-proto::GraphDef partition_graph(const Graph& graph, const Session::Request& request) {
+proto::GraphDef partition_graph(const Graph& graph, const Session::Request& request,
+                                const DevicesOfOperations& placed) {
   const std::unordered_set<Output, OutputHash> fed(request.feeds.begin(), request.feeds.end());
   std::vector<Operation> targets;
   for (const Fetch::Target& fetch : request.fetches) {
     if (fetch.is_operation() || !fed.contains(fetch.output())) targets.push_back(fetch.op);
   }
   std::unordered_set<std::string> needed, given;
+  std::unordered_map<std::string, std::string> elsewhere;
+  for (const auto& [op, device] : placed) elsewhere.emplace(op.name(), device);
   for (const Operation& op : needed_operations(targets, request.feeds)) needed.insert(op.name());
   for (const Output& feed : request.feeds) given.insert(feed.op().name());
 
@@ -125,7 +133,8 @@ proto::GraphDef partition_graph(const Graph& graph, const Session::Request& requ
   for (proto::NodeDef& node : *whole.mutable_node()) {
     const bool runs = needed.contains(node.name());
     if (!runs && !given.contains(node.name())) continue;
-    node.set_device(full_device_name(node.device()));
+    const auto device = elsewhere.find(node.name());
+    node.set_device(device != elsewhere.end() ? device->second : full_device_name(node.device()));
     if (!runs) node.clear_input();
     part.add_node()->Swap(&node);
   }
@@ -138,7 +147,8 @@ proto::RunMetadata describe_run(const Graph& graph, const Session::Request& requ
   proto::RunMetadata metadata;
   if (request.options.trace_level != TraceLevel::kNoTrace)
     *metadata.mutable_step_stats() = step_stats(trace, kThisProcess, trace.operations.size());
-  if (request.options.output_partition_graphs) *metadata.add_partition_graphs() = partition_graph(graph, request);
+  if (request.options.output_partition_graphs)
+    *metadata.add_partition_graphs() = partition_graph(graph, request, trace.devices);
   return metadata;
 }
 

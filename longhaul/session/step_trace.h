@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "longhaul/base/mutex.h"
@@ -21,10 +22,15 @@ struct TracedOperation {
   std::vector<Result> results;
 };
 
+// By operation: the full names of the devices on which some of a run's operations were placed.
+using DevicesOfOperations = std::unordered_map<Operation, std::string, OperationHash>;
+
 // The operations of a run on one thread, in order.
 struct StepTrace {
   double wall_time = 0;  // of its start: seconds since 1970
   std::vector<TracedOperation> operations;
+  // Those that are not on the device that they ask for, or that the host is where they ask for none.
+  DevicesOfOperations devices;
 };
 
 // A session's metadata of a finished run, made on the run's thread: as much as the request's options ask for.

@@ -1,48 +1,37 @@
 #include "longhaul/binding/devices/default_generators.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Context.h>
 #include <c10/core/DeviceType.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <mutex>
 #include <set>
-#include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/runtime/devices/device_generator.h"
 
 namespace longhaul {
 namespace {
 
 // Graphs may go at the very end of the program, so this stays.
-struct Known {
+struct InUse {
   std::mutex mutex;
-  std::map<c10::DeviceType, std::function<at::Generator(c10::Device)>> registered;  // guarded by the mutex
-  std::vector<at::Generator> in_use;                                                // the same
+  std::vector<at::Generator> generators;  // guarded by the mutex
 
-  static Known& get() {
-    static auto* known = new Known;
-    return *known;
+  static InUse& get() {
+    static auto* in_use = new InUse;
+    return *in_use;
   }
 };
 
-// Undefined: nobody knows it.
-at::Generator default_generator_of(c10::Device device) {
-  Known& known = Known::get();
-  const std::lock_guard<std::mutex> lock(known.mutex);
-  at::Generator generator;
-  if (const auto found = known.registered.find(device.type()); found != known.registered.end()) {
-    generator = found->second(device);
-  } else {
-    try {
-      generator = at::globalContext().defaultGenerator(device);
-    } catch (const c10::Error& error) {
-      log_debug("libtorch knows no default generator of {}: {}", device.str(), error.what_without_backtrace());
-    }
-  }
-  if (generator.defined() && std::find(known.in_use.begin(), known.in_use.end(), generator) == known.in_use.end())
-    known.in_use.push_back(generator);
+at::Generator generator_to_use(c10::Device device) {
+  at::Generator generator = default_generator_of(device);
+  if (!generator.defined()) return generator;
+  InUse& in_use = InUse::get();
+  const std::lock_guard<std::mutex> lock(in_use.mutex);
+  if (std::find(in_use.generators.begin(), in_use.generators.end(), generator) == in_use.generators.end())
+    in_use.generators.push_back(generator);
   return generator;
 }
 
@@ -60,16 +49,6 @@ void tell_unknown(c10::Device device, const std::map<std::string, at::Generator>
 
 }  // namespace
 
-void register_default_generators(c10::DeviceType type, std::function<at::Generator(c10::Device)> find) {
-  Known& known = Known::get();
-  const std::lock_guard<std::mutex> lock(known.mutex);
-  if (find) {
-    known.registered[type] = std::move(find);
-  } else {
-    known.registered.erase(type);
-  }
-}
-
 std::map<std::string, at::Generator> default_generators_of(const std::vector<at::Tensor>& tensors,
                                                            const std::map<std::string, at::Generator>& bound) {
   std::map<c10::DeviceType, std::set<c10::DeviceIndex>> devices;
@@ -82,7 +61,7 @@ std::map<std::string, at::Generator> default_generators_of(const std::vector<at:
     for (const c10::DeviceIndex index : indices) {
       const c10::Device device(type, index);
       const std::string name = fmt::format("{}_{}", c10::DeviceTypeName(type, /*lower_case=*/true), number++);
-      const at::Generator generator = default_generator_of(device);
+      const at::Generator generator = generator_to_use(device);
       const bool is_bound =
           std::any_of(bound.begin(), bound.end(), [&](const auto& other) { return other.second == generator; });
       if (!generator.defined()) {
@@ -96,10 +75,10 @@ std::map<std::string, at::Generator> default_generators_of(const std::vector<at:
 }
 
 std::vector<at::Generator> default_generators_in_use() {
-  Known& known = Known::get();
-  const std::lock_guard<std::mutex> lock(known.mutex);
+  InUse& in_use = InUse::get();
+  const std::lock_guard<std::mutex> lock(in_use.mutex);
   std::vector<at::Generator> generators{at::detail::getDefaultCPUGenerator()};
-  generators.insert(generators.end(), known.in_use.begin(), known.in_use.end());
+  generators.insert(generators.end(), in_use.generators.begin(), in_use.generators.end());
   return generators;
 }
 

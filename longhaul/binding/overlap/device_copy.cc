@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
-#include "longhaul/binding/devices/device_error.h"
 #include "longhaul/binding/devices/device_streams.h"
+#include "longhaul/runtime/devices/device_error.h"
 
 namespace longhaul {
 namespace {
@@ -63,7 +63,7 @@ void synchronize(const c10::Stream& stream) {
   try {
     stream.synchronize();
   } catch (const c10::Error& error) {
-    throw_device_error("what is on " + stream.device().str(), error);
+    throw_device_error("what is on " + stream.device().str() + " cannot be read", error);
   }
 }
 

@@ -1,8 +1,8 @@
 #include "longhaul/binding/values/read_value.h"
 
-#include "longhaul/binding/devices/device_error.h"
 #include "longhaul/binding/overlap/overlapped_copies.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
+#include "longhaul/runtime/devices/device_error.h"
 
 namespace longhaul {
 
@@ -12,7 +12,7 @@ Tensor read_value(const TorchValue& value, OverlappedCopies& copies) {
   try {
     return to_tensor(later != nullptr ? value.copy_later(*later) : value.read());
   } catch (const c10::Error& error) {
-    throw_device_error(value.name, error);
+    throw_device_error(value.name + " cannot be read", error);
   }
 }
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
-#include "longhaul/binding/devices/pinned_memory.h"
 #include "longhaul/binding/overlap/pending_copy.h"
 #include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/binding/watches/generator_watch.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
+#include "longhaul/runtime/devices/pinned_memory.h"
 #include "longhaul/runtime/state/variable_store.h"
 
 namespace longhaul {

@@ -120,6 +120,7 @@ CertificateHandle unsigned_certificate(EVP_PKEY* key, const CertificateOptions& 
 }
 
 bool is_ip_address(const std::string& name) {
+  if (name.find('\0') != name.npos) return false;  // it would end the address for inet_pton()
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   return ::inet_pton(AF_INET, name.c_str(), bytes.data()) == 1 ||
          ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;

@@ -120,6 +120,7 @@ void check_token_may_go_to(const std::string& address, const TransportSecurity& 
 
 bool is_loopback_host(const std::string& host) {
   if (host == "localhost") return true;
+  if (host.find('\0') != host.npos) return false;  // it would end the address for inet_pton()
   in_addr four{};
   if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
   in6_addr six{};

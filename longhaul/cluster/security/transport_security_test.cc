@@ -39,6 +39,16 @@ class TransportSecurityTest : public ::testing::Test, public CertificatesFixture
   LogSink before_;
 };
 
+TEST(LoopbackHost, IsOneOfThisMachineAlone) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"})
+    EXPECT_TRUE(is_loopback_host(host)) << host;
+  for (const char* host :
+       {"", "0.0.0.0", "128.0.0.1", "::", "::2", "::ffff:10.0.0.1", "localhost.evil", "127.0.0.1.evil"})
+    EXPECT_FALSE(is_loopback_host(host)) << host;
+  EXPECT_FALSE(is_loopback_host(std::string("127.0.0.1\0.evil", 15)));
+  EXPECT_FALSE(is_loopback_host(std::string("::1\0.evil", 9)));
+}
+
 TEST_F(TransportSecurityTest, WhatTheCommandMakesIsRight) {
   EXPECT_TRUE(has_tls(security()));
   check_security(security(), clock);

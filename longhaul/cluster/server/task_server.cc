@@ -29,8 +29,16 @@ void tell_of_process() {
   warn_of_old_blas_kernels();
 }
 
+void refuse_gpus(const SessionOptions& options) {
+  const auto asked = options.device_count.find("GPU");
+  if (asked == options.device_count.end() || asked->second <= 0) return;
+  throw InvalidArgumentError(
+      "device_count: servers compute on the CPU alone. GPUs are for sessions of one process (target \"\")");
+}
+
 std::shared_ptr<TaskResources> make_resources(const ServerTask& about, const TaskServerOptions& options, Clock& clock) {
   const TaskId task = parse_task_name(about.task);
+  refuse_gpus(about.defaults);
   prepare_process(about.defaults);
   TaskOptions resources = options.resources;
   resources.job = task.job;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <new>
 
 #include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
@@ -39,7 +41,8 @@ void MakerProcess::check(const std::string& what) const {
 // gRPC opens descriptors on threads of its own, at any time: from its first use on it gets none of 0 to 2, where the
 // program's output would end up in them.
 void check_grpc_may_be_used(const std::string& what) {
-  static const auto* const above [[maybe_unused]] = new AboveStdio;
+  alignas(AboveStdio) static std::byte place[sizeof(AboveStdio)];
+  static const auto* const above [[maybe_unused]] = new (place) AboveStdio;  // to the end of the process
   pid_t user = 0;
   if (grpc_user().compare_exchange_strong(user, ::getpid()) || user == ::getpid()) return;
   refuse_child(what, user);

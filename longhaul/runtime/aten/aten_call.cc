@@ -227,6 +227,30 @@ std::optional<AtenCall> bind_aten_call(const OperationSpec& spec) {
   return Binder(spec, *op).bind();
 }
 
+bool has_aten_kernel(const std::string& type, c10::Device device) {
+  const auto op = find_operator(type);
+  return op && op->hasComputedKernelForDispatchKey(c10::computeDispatchKey(c10::nullopt, c10::nullopt, device));
+}
+
+void set_device(AtenCall& call, c10::Device device) {
+  const auto& arguments = call.op.schema().arguments();
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    AtenArgument& argument = call.arguments[i];
+    const bool is_open = argument.source == Source::kConstant && argument.constant.isNone();
+    if (is_open && arguments[i].name() == "device") argument.constant = device;
+  }
+}
+
+std::vector<bool> inputs_on_host(const AtenCall& call, size_t count) {
+  std::vector<bool> on_host(count, false);
+  for (const AtenArgument& argument : call.arguments) {
+    const bool is_number =
+        argument.source == Source::kInts || argument.source == Source::kInt || argument.source == Source::kScalar;
+    if (is_number) on_host[static_cast<size_t>(argument.first_input)] = true;
+  }
+  return on_host;
+}
+
 std::optional<std::vector<int64_t>> static_ints(const Output& output) {
   const Operation op = output.op();
   if (op.type() == "Const") {

@@ -38,6 +38,15 @@ struct AtenCall {
 // these attrs and this number of inputs; the message has the schema.
 std::optional<AtenCall> bind_aten_call(const OperationSpec& spec);
 
+// Whether this libtorch has such an operator, and for that kind of device.
+bool has_aten_kernel(const std::string& type, c10::Device device);
+
+// Lets an operator that makes tensors from none, such as aten::zeros, make them there.
+void set_device(AtenCall& call, c10::Device device);
+
+// Of each of `count` inputs, whether the call needs its elements on the host: as an int, or as a scalar.
+std::vector<bool> inputs_on_host(const AtenCall& call, size_t count);
+
 // The value of an int[] argument with `output` as its source, as far as it is known when the graph is built; unknown
 // sizes are -1.
 std::optional<std::vector<int64_t>> static_ints(const Output& output);

@@ -3,6 +3,8 @@
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
+#include "longhaul/runtime/devices/host_copies.h"
+
 namespace longhaul {
 namespace {
 
@@ -25,7 +27,7 @@ constexpr std::pair<DType, at::ScalarType> kPairs[] = {
 
 at::Tensor in_plain_memory(const at::Tensor& tensor) {
   const at::Tensor resolved = tensor.is_conj() || tensor.is_neg() ? tensor.resolve_conj().resolve_neg() : tensor;
-  return (resolved.is_cpu() ? resolved : resolved.cpu()).contiguous();
+  return (resolved.is_cpu() ? resolved : copy_to_host(resolved)).contiguous();
 }
 
 }  // namespace

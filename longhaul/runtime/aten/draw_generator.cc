@@ -1,6 +1,10 @@
 #include "longhaul/runtime/aten/draw_generator.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include "longhaul/base/error.h"
+#include "longhaul/runtime/devices/device_generator.h"
 
 namespace longhaul {
 namespace {
@@ -20,16 +24,31 @@ at::mt19937_data_pod twister_state(uint64_t seed) {
   return state;
 }
 
+at::Generator new_generator(c10::Device device) {
+  if (device.is_cpu()) return at::detail::createCPUGenerator();
+  const at::Generator of_device = default_generator_of(device);
+  if (of_device.defined()) return of_device.clone();
+  throw UnimplementedError(
+      fmt::format("libtorch knows no random numbers on {}: place the operation on /cpu:0", device.str()));
+}
+
+void seed_twister(uint64_t seed, at::CPUGeneratorImpl& generator) {
+  at::mt19937 engine = generator.engine();
+  engine.set_data(twister_state(seed));
+  generator.set_engine(engine);
+  generator.set_next_float_normal_sample(c10::nullopt);
+  generator.set_next_double_normal_sample(c10::nullopt);
+}
+
 }  // namespace
 
-void seed_for_draw(uint64_t seed, at::Generator& generator) {
-  if (!generator.defined()) generator = at::detail::createCPUGenerator();
-  auto* cpu = at::check_generator<at::CPUGeneratorImpl>(generator);
-  at::mt19937 engine = cpu->engine();
-  engine.set_data(twister_state(seed));
-  cpu->set_engine(engine);
-  cpu->set_next_float_normal_sample(c10::nullopt);
-  cpu->set_next_double_normal_sample(c10::nullopt);
+void seed_for_draw(uint64_t seed, c10::Device device, at::Generator& generator) {
+  if (!generator.defined()) generator = new_generator(device);
+  if (generator.device().is_cpu()) {
+    seed_twister(seed, *at::check_generator<at::CPUGeneratorImpl>(generator));
+  } else {
+    generator.set_current_seed(seed);
+  }
 }
 
 }  // namespace longhaul

@@ -9,11 +9,6 @@
 namespace longhaul {
 namespace {
 
-struct Lookup {
-  at::Tensor table, indices;
-  int64_t dim = 0;
-};
-
 std::optional<Lookup> lookup_of(const std::string& type, const std::vector<c10::IValue>& arguments) {
   const bool is_embedding = type == "aten::embedding";
   const size_t indices = is_embedding ? 1 : 2;
@@ -21,6 +16,7 @@ std::optional<Lookup> lookup_of(const std::string& type, const std::vector<c10::
   if (arguments.size() <= indices || !arguments[0].isTensor() || !arguments[indices].isTensor()) return std::nullopt;
   Lookup lookup{arguments[0].toTensor(), arguments[indices].toTensor()};
   if (!lookup.table.defined() || !lookup.indices.defined() || lookup.table.dim() == 0) return std::nullopt;
+  if (!lookup.indices.is_cpu()) return std::nullopt;  // after an error of a device, it may not answer
   if (!is_embedding) lookup.dim = at::maybe_wrap_dim(arguments[1].toInt(), lookup.table.dim());
   return lookup;
 }
@@ -32,20 +28,27 @@ std::string position_text(int64_t place, at::IntArrayRef sizes) {
   return fmt::format("[{}]", fmt::join(position, ","));
 }
 
+std::string extent_text(const Lookup& lookup, int64_t size) {
+  if (lookup.is_of_classes) return fmt::format("there are {} classes", size);
+  if (lookup.dim == 0) return fmt::format("the table has {} row{}", size, size == 1 ? "" : "s");
+  return fmt::format("dimension {} has size {}", lookup.dim, size);
+}
+
 }  // namespace
 
 std::string index_error_text(const std::string& type, const std::vector<c10::IValue>& arguments) {
   const std::optional<Lookup> lookup = lookup_of(type, arguments);
-  if (!lookup) return "";
-  const int64_t size = lookup->table.size(lookup->dim);
-  const at::Tensor indices = lookup->indices.to(at::kLong).contiguous();
+  return lookup ? index_error_text(*lookup) : "";
+}
+
+std::string index_error_text(const Lookup& lookup) {
+  const int64_t size = lookup.table.size(lookup.dim);
+  const at::Tensor indices = lookup.indices.to(at::kLong).contiguous();
   const int64_t* values = indices.data_ptr<int64_t>();
   for (int64_t i = 0; i < indices.numel(); ++i) {
-    if (values[i] >= 0 && values[i] < size) continue;
-    const std::string table = lookup->dim == 0 ? fmt::format("the table has {} row{}", size, size == 1 ? "" : "s")
-                                               : fmt::format("dimension {} has size {}", lookup->dim, size);
-    return fmt::format("index {} at position {} is out of range: {}", values[i],
-                       position_text(i, lookup->indices.sizes()), table);
+    if ((values[i] >= 0 && values[i] < size) || values[i] == lookup.ignored) continue;
+    return fmt::format("{} {} at position {} is out of range: {}", lookup.is_of_classes ? "label" : "index", values[i],
+                       position_text(i, lookup.indices.sizes()), extent_text(lookup, size));
   }
   return "";
 }

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "longhaul/runtime/aten/aten_call.h"
 #include "longhaul/runtime/kernels/kernel.h"
+#include "longhaul/runtime/kernels/tape_gradient.h"
 
 namespace longhaul {
 namespace {
@@ -60,18 +60,6 @@ class RecordForAutograd {
   const at::AutoGradMode grad_mode_;
 };
 
-// The forward operation that a TapeGradient stands for.
-AtenCall forward_call(const KernelContext& context) {
-  const Operation& op = context.op();
-  OperationSpec spec{op.attr<std::string>("forward"), op.name(), {}, op.attrs(), {}, {}};
-  for (const char* own : {"forward", "wrt", "num_inputs", "outputs"}) spec.attrs.erase(own);
-  const auto count = op.attr<int64_t>("num_inputs");
-  spec.inputs.assign(op.inputs().begin(), op.inputs().begin() + count);
-  auto call = bind_aten_call(spec);
-  if (!call) context.refuse("this libtorch has no operator " + spec.type);
-  return *std::move(call);
-}
-
 c10::IValue forward_argument(const AtenArgument& argument, const std::vector<at::Tensor>& inputs) {
   const auto first = static_cast<size_t>(argument.first_input);
   switch (argument.source) {
@@ -114,7 +102,7 @@ std::vector<at::Tensor> run_forward(const AtenCall& call, const std::vector<at::
 // Runs the forward operation again on a tape, and the tape backwards. Inputs: those of the forward operation
 // (`num_inputs`), then the gradients of its outputs numbered in `outputs`.
 void tape_gradient(KernelContext& context) {
-  const AtenCall call = forward_call(context);
+  const AtenCall call = forward_call_of(context.op());
   const auto count = static_cast<int>(context.op().attr<int64_t>("num_inputs"));
   const auto& wrt = context.op().attr<std::vector<int64_t>>("wrt");
   const auto& outputs = context.op().attr<std::vector<int64_t>>("outputs");
@@ -137,11 +125,21 @@ void tape_gradient(KernelContext& context) {
 
 }  // namespace
 
+AtenCall forward_call_of(const Operation& op) {
+  OperationSpec spec{op.attr<std::string>("forward"), op.name(), {}, op.attrs(), {}, {}};
+  for (const char* own : {"forward", "wrt", "num_inputs", "outputs"}) spec.attrs.erase(own);
+  const auto count = op.attr<int64_t>("num_inputs");
+  spec.inputs.assign(op.inputs().begin(), op.inputs().begin() + count);
+  auto call = bind_aten_call(spec);
+  if (call) return *std::move(call);
+  throw InvalidArgumentError(fmt::format("{} ({}): this libtorch has no operator {}", op.name(), op.type(), spec.type));
+}
+
 KernelTable function_kernels() {
   return {
-      {"HostFunction", {host_function}},
-      {"ProgramStep", {program_step, check_program_step}},
-      {"TapeGradient", {tape_gradient}},
+      {"HostFunction", {host_function, nullptr, KernelPlace::kHostForAny}},
+      {"ProgramStep", {program_step, check_program_step, KernelPlace::kHostForAny}},
+      {"TapeGradient", {tape_gradient, nullptr, KernelPlace::kLikeOperator}},
   };
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,21 @@ class KernelContext {
   SessionState& resources_;
 };
 
+// Where a kernel runs, and its outputs are.
+enum class KernelPlace : uint8_t {
+  kHost,         // it wants its inputs there, too
+  kHostForAny,   // it takes its inputs wherever they are
+  kOfVariable,   // with its first variable
+  kLikeOperator  // where libtorch's operators run
+};
+
 // How a built-in type runs. A kernel that writes variables has `check`, which detects every possible error of the call;
 // in a step, all checks precede the first write.
 struct Kernel {
   void (*run)(KernelContext&);
   void (*check)(const KernelContext&) = nullptr;
+  KernelPlace place = KernelPlace::kHost;
+  int input_with_variable = -1;  // of kOfVariable: the one input that it wants there; it wants the others on the host
 };
 
 // nullptr: no such kernel.

@@ -33,7 +33,7 @@ void apply(KernelContext& context) {
 
 template <typename Rule, int kGradient>
 constexpr Kernel kernel_of() {
-  return {apply<Rule, kGradient>, check_apply<Rule, kGradient>};
+  return {apply<Rule, kGradient>, check_apply<Rule, kGradient>, KernelPlace::kOfVariable, kGradient};
 }
 
 }  // namespace

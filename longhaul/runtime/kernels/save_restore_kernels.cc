@@ -104,7 +104,7 @@ void merge_checkpoints(KernelContext& context) {
 }  // namespace
 
 KernelTable save_restore_kernels() {
-  return {{"SaveV2", {save}},
+  return {{"SaveV2", {save, nullptr, KernelPlace::kHostForAny}},
           {"RestoreV2", {restore}},
           {"StringJoin", {string_join}},
           {"ShardedFilename", {sharded_filename}},

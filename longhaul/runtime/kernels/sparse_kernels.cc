@@ -68,13 +68,13 @@ void unsorted_segment_sum(KernelContext& context) {
   context.set_output(0, Value(sum_rows(values, places, count).to(values.scalar_type())));
 }
 
-// Each row that a gradient is for, once.
+// Each row that a gradient is for, once. They are added on the host: in the order in which they come.
 struct RowSums {
   at::Tensor rows;    // int64
   at::Tensor values;  // of each, what the gradient has for it, added
 };
 
-RowSums add_equal_rows(const at::Tensor& indices, const at::Tensor& values) {
+RowSums add_equal_rows(const at::Tensor& indices, const at::Tensor& values, c10::Device to) {
   std::unordered_map<int64_t, int64_t> place_of;
   std::vector<int64_t> rows, places;
   for (const int64_t row : integers(indices)) {
@@ -85,7 +85,7 @@ RowSums add_equal_rows(const at::Tensor& indices, const at::Tensor& values) {
   const auto count = static_cast<int64_t>(rows.size());
   const at::Tensor unique = at::empty({count}, at::TensorOptions(at::kLong));
   std::copy(rows.begin(), rows.end(), unique.data_ptr<int64_t>());
-  return {unique, sum_rows(values, places, count)};
+  return {unique.to(to), sum_rows(values, places, count).to(to)};
 }
 
 // Everything that could be wrong: kValues and kIndices are the numbers of the inputs that have the gradient's rows.
@@ -114,7 +114,8 @@ void check_rows(const KernelContext& context) {
 template <typename Rule, int kValues, int kIndices>
 void apply_rows(KernelContext& context) {
   const Rule rule(Numbers(context, std::min(kValues, kIndices), 2));
-  const RowSums sums = add_equal_rows(context.tensor(kIndices), context.tensor(kValues));
+  const c10::Device device = context.variable(0).read().tensor.device();
+  const RowSums sums = add_equal_rows(context.tensor(kIndices), context.tensor(kValues), device);
   optimizer_update::update_together<Rule::kVariables>(context, [&](const auto& pairs) {
     std::array<at::Tensor, Rule::kVariables> taken;
     optimizer_update::Pairs<Rule> taken_pairs;
@@ -131,7 +132,7 @@ void apply_rows(KernelContext& context) {
 
 template <typename Rule, int kValues, int kIndices = kValues + 1>
 constexpr Kernel kernel_of() {
-  return {apply_rows<Rule, kValues, kIndices>, check_rows<Rule, kValues, kIndices>};
+  return {apply_rows<Rule, kValues, kIndices>, check_rows<Rule, kValues, kIndices>, KernelPlace::kOfVariable};
 }
 
 }  // namespace

@@ -103,14 +103,14 @@ void shape(KernelContext& context) {
 
 KernelTable state_kernels() {
   return {
-      {"Assign", {assign, check_assign}},
-      {"AssignAdd", {assign_add, check_update}},
-      {"AssignSub", {assign_sub, check_update}},
-      {"CountUpTo", {count_up_to, check_count_up_to}},
-      {"InitializedValue", {initialized_value}},
+      {"Assign", {assign, check_assign, KernelPlace::kOfVariable, 1}},
+      {"AssignAdd", {assign_add, check_update, KernelPlace::kOfVariable, 1}},
+      {"AssignSub", {assign_sub, check_update, KernelPlace::kOfVariable, 1}},
+      {"CountUpTo", {count_up_to, check_count_up_to, KernelPlace::kOfVariable}},
+      {"InitializedValue", {initialized_value, nullptr, KernelPlace::kOfVariable, 1}},
       {"IsVariableInitialized", {is_variable_initialized}},
       {"ReportUninitializedVariables", {report_uninitialized_variables}},
-      {"Shape", {shape}},
+      {"Shape", {shape, nullptr, KernelPlace::kHostForAny}},
   };
 }
 

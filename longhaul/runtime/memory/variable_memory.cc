@@ -36,11 +36,18 @@ class VariableMemory::Pool {
   // What a tensor's storage has for a context.
   struct Block {
     std::shared_ptr<Pool> pool;
-    MemoryRegion region;
+    std::optional<MemoryRegion> region;  // of the host
+    at::Tensor on_device;                // of libtorch's allocator for the device, which keeps free memory itself
+    size_t bytes() const { return region ? region->bytes() : on_device.storage().nbytes(); }
   };
   static void let_go(void* context) {
     const std::unique_ptr<Block> block(static_cast<Block*>(context));
-    block->pool->take_back(std::move(block->region));
+    if (block->region) {
+      block->pool->take_back(*std::move(block->region));
+    } else {
+      block->pool->count_on_device(-static_cast<int64_t>(block->bytes()));
+      block->on_device.reset();
+    }
     block->pool->released();
   }
   // nullptr: libtorch's memory, or somebody else's.
@@ -60,6 +67,11 @@ class VariableMemory::Pool {
     in_tensors_ += bytes;
     if (free_ > most_free()) trim(&surplus);
     return *std::move(region);
+  }
+
+  void count_on_device(int64_t bytes) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    in_tensors_ += static_cast<uint64_t>(bytes);
   }
 
   void replaced(size_t before, size_t now) EXCLUDES(mutex_) {
@@ -171,9 +183,26 @@ VariableMemory::VariableMemory(uint64_t limit) : pool_(std::make_shared<Pool>(li
 at::Tensor VariableMemory::make(at::IntArrayRef sizes, at::ScalarType dtype) const {
   const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * c10::elementSize(dtype);
   if (bytes < kSmallest) return at::empty(sizes, dtype);
-  auto block = std::make_unique<Pool::Block>(Pool::Block{pool_, pool_->take(whole_pages(bytes))});
-  void* data = block->region.data();
+  auto block = std::make_unique<Pool::Block>(Pool::Block{pool_, pool_->take(whole_pages(bytes)), {}});
+  void* data = block->region->data();
   return at::for_blob(data, sizes).context(block.release(), &Pool::let_go).options(dtype).make_tensor();
+}
+
+at::Tensor VariableMemory::make_like(const at::Tensor& tensor) const {
+  if (tensor.is_cpu()) return make(tensor.sizes(), tensor.scalar_type());
+  return adopt(at::empty(tensor.sizes(), at::TensorOptions(tensor.device()).dtype(tensor.scalar_type())));
+}
+
+at::Tensor VariableMemory::adopt(const at::Tensor& tensor) const {
+  const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
+  if (bytes < kSmallest) return tensor;
+  auto block = std::make_unique<Pool::Block>(Pool::Block{pool_, std::nullopt, tensor});
+  pool_->count_on_device(static_cast<int64_t>(block->bytes()));
+  return at::for_blob(tensor.data_ptr(), tensor.sizes())
+      .context(block.release(), &Pool::let_go)
+      .options(tensor.options())
+      .target_device(tensor.device())
+      .make_tensor();
 }
 
 bool VariableMemory::accepts(const at::Tensor& tensor) const {
@@ -185,8 +214,8 @@ bool VariableMemory::accepts(const at::Tensor& tensor) const {
 void VariableMemory::replaced(const at::Tensor& before, const at::Tensor& now) const {
   const Pool::Block* old_block = Pool::block_of(before);
   const Pool::Block* new_block = Pool::block_of(now);
-  const size_t old_bytes = old_block == nullptr ? 0 : old_block->region.bytes();
-  const size_t new_bytes = new_block == nullptr ? 0 : new_block->region.bytes();
+  const size_t old_bytes = old_block == nullptr ? 0 : old_block->bytes();
+  const size_t new_bytes = new_block == nullptr ? 0 : new_block->bytes();
   if (old_bytes == new_bytes) return;
   pool_->replaced(old_bytes, new_bytes);
   if (new_bytes > old_bytes) pool_->released();

@@ -28,6 +28,14 @@ class VariableMemory {
   // A contiguous, uninitialised tensor, whose bytes Assign takes without a copy. ResourceExhaustedError: no memory.
   at::Tensor make(at::IntArrayRef sizes, at::ScalarType dtype) const;
 
+  // The same on the tensor's device, with its sizes and dtype. On another device than the host it is memory of
+  // libtorch's allocator, counted here; free memory is kept there.
+  at::Tensor make_like(const at::Tensor& tensor) const;
+
+  // The same bytes as a tensor of make_like(), without a copy: of a contiguous tensor on a device that has its storage
+  // for itself.
+  at::Tensor adopt(const at::Tensor& tensor) const;
+
   // Whether a variable may hold these bytes: they come from here, or are few and libtorch's.
   bool accepts(const at::Tensor& tensor) const;
 

@@ -54,7 +54,7 @@ void HostInstruction::run(Frame& frame, SessionState& resources) const {
   for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(input(i, frame));
   const auto seed = draw_ ? std::optional(frame.draws[*draw_].seed) : std::nullopt;
   frame.host_outputs = call(inputs, frame.limits, resources, std::move(frame.host_outputs), seed);
-  Value* out = &frame.slots[static_cast<size_t>(first_output())];
+  Value* out = frame.slots.data() + first_output();  // past the end, if it has no outputs
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i] == ValuePlace::kHost) {
       out[i].host = std::move(frame.host_outputs[i]);
@@ -85,22 +85,30 @@ bool AtenInstruction::uses_buffers(const Operation& op) {
 }
 
 AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output,
-                                 int first_buffer, std::optional<size_t> draw)
+                                 int first_buffer, std::optional<size_t> draw, c10::Device device)
     : Instruction(op, first_output),
       call_(std::move(call)),
       inputs_(std::move(inputs)),
       movable_(inputs_.size(), false),
       first_buffer_(first_buffer),
       draw_(draw),
+      device_(device),
       out_(bind_out_call(this->op().type(), call_)) {}
 
 void AtenInstruction::allow_move(int slot) {
   mark_single_use(inputs_, slot, &movable_);
 }
 
+at::Generator& AtenInstruction::generator(Frame& frame) const {
+  if (device_.is_cpu()) return frame.generator;
+  const auto index = static_cast<size_t>(device_.index());
+  if (frame.device_generators.size() <= index) frame.device_generators.resize(index + 1);
+  return frame.device_generators[index];
+}
+
 void AtenInstruction::run(Frame& frame, SessionState&) const {
   frame.stack.clear();
-  if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
+  if (draw_) seed_for_draw(frame.draws[*draw_].seed, device_, generator(frame));
   const bool into_buffers = out_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
   for (const AtenArgument& argument : (into_buffers ? out_->arguments : call_.arguments))
     push_argument(argument, frame);
@@ -148,7 +156,7 @@ void AtenInstruction::push_argument(const AtenArgument& argument, Frame& frame) 
     }
     case Source::kInt: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item<int64_t>()); break;
     case Source::kScalar: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item()); break;
-    case Source::kGenerator: frame.stack.emplace_back(frame.generator); break;
+    case Source::kGenerator: frame.stack.emplace_back(generator(frame)); break;
   }
 }
 

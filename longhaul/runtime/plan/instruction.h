@@ -27,7 +27,8 @@ struct Frame {
   std::vector<int64_t> feed_sizes;                // of the previous execution
   std::vector<Tensor> host_inputs, host_outputs;  // of one instruction; empty between them
   std::vector<RandomStream::Draw> draws;          // of this execution, one for each instruction that is random
-  at::Generator generator;                        // of one instruction, for libtorch's operators
+  at::Generator generator;                        // of one instruction, for libtorch's operators on the host
+  std::vector<at::Generator> device_generators;   // the same on each GPU
   WaitLimits limits;                              // of this execution
   PartExchange* exchange = nullptr;               // of this execution, if it is a part of a run over several tasks
   RunPlace* place = nullptr;                      // of this execution, if somebody may ask where it is
@@ -53,10 +54,12 @@ class Instruction {
   virtual const HostInstruction* as_host() const { return nullptr; }
 
   const Operation& op() const { return op_; }
+  // What it may do (OpTraits).
+  virtual uint32_t traits() const { return op_.traits(); }
   int first_output() const { return first_output_; }
   const std::vector<int>& releases() const { return releases_; }
   void release_after(int slot) { releases_.push_back(slot); }
-  bool writes() const { return (op_.traits() & kWritesVariable) != 0; }
+  bool writes() const { return (traits() & kWritesVariable) != 0; }
 
  private:
   const Operation op_;
@@ -153,15 +156,16 @@ class HostInstruction : public Instruction {
 class AtenInstruction : public Instruction {
  public:
   // `first_buffer`: the index of its outputs' buffers in the frame, if uses_buffers(). `draw`: its index in the frame's
-  // draws, if it takes a generator.
+  // draws, if it takes a generator. `device`: where it runs.
   AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
-                  std::optional<size_t> draw);
+                  std::optional<size_t> draw, c10::Device device = c10::kCPU);
   void run(Frame& frame, SessionState& resources) const override;
   static bool uses_buffers(const Operation& op);
 
   void allow_move(int slot) override;
 
  private:
+  at::Generator& generator(Frame& frame) const;
   void push_argument(const AtenArgument& argument, Frame& frame) const;
   void push_input(int input, Frame& frame) const;
   void push_buffers(Frame& frame) const;
@@ -175,6 +179,7 @@ class AtenInstruction : public Instruction {
   std::vector<bool> movable_;
   const int first_buffer_;
   const std::optional<size_t> draw_;
+  const c10::Device device_;
   const std::optional<OutCall> out_;
 };
 

@@ -7,6 +7,9 @@
 #include <set>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/runtime/devices/default_streams.h"
+#include "longhaul/runtime/devices/device_error.h"
+#include "longhaul/runtime/devices/host_copies.h"
 #include "longhaul/runtime/plan/loss_shapes.h"
 #include "longhaul/runtime/plan/prepared.h"
 #include "longhaul/runtime/plan/tracer.h"
@@ -15,14 +18,23 @@
 namespace longhaul {
 namespace {
 
+bool has_one_failed(const DeviceTable& devices) {
+  for (int i = 0; i < devices.gpus(); ++i) {
+    if (has_failed(devices.gpu(i))) return true;
+  }
+  return false;
+}
+
 // Runs `body`; libtorch's errors become ours, with the operation's name.
 template <typename Body>
-void with_our_errors(const Operation& op, const Body& body) {
+void with_our_errors(const Operation& op, const DeviceTable& devices, const Body& body) {
   try {
     body();
   } catch (const c10::OutOfMemoryError& error) {  // of a device; that of the CPU's memory is told by its text
     throw ResourceExhaustedError(operation_error_text(op, error.what_without_backtrace()));
   } catch (const c10::Error& error) {
+    if (has_one_failed(devices))
+      throw_device_error(operation_error_text(op, "a device has failed, here or before"), error);
     const std::string text = operation_error_text(op, error.what_without_backtrace());
     if (text.find("t allocate memory") != std::string::npos) throw ResourceExhaustedError(text);
     throw InvalidArgumentError(text);
@@ -66,6 +78,13 @@ void check_feeds(std::span<const Tensor* const> values, const std::vector<PlanPa
   for (size_t i = 0; i < values.size(); ++i) check_feed(feeds[i].target, *values[i]);
 }
 
+// All with one wait.
+void fetch_from_devices(const std::vector<int>& slots, Frame& frame) {
+  std::vector<at::Tensor*> fetched;
+  for (const int slot : slots) fetched.push_back(&frame.slots[static_cast<size_t>(slot)].tensor);
+  copy_all_to_host(fetched);
+}
+
 }  // namespace
 
 std::vector<std::string> Plan::written_containers() const {
@@ -104,6 +123,8 @@ void Plan::run(std::span<const Tensor* const> feeds, const WaitLimits& limits, s
                StepTrace* trace) {
   check_feeds(feeds, parts_.feeds);
   if (parts_.single_call && trace == nullptr) return call_single(feeds, limits, results);
+  std::optional<OnDefaultStreams> streams;
+  if (!parts_.devices.empty()) streams.emplace(session_->task().device_table());
   std::unique_ptr<Frame> frame = take_frame();
   frame->limits = waits_within(limits);
   try {
@@ -161,7 +182,7 @@ void Plan::call_single(std::span<const Tensor* const> feeds, const WaitLimits& l
     }
   }
   std::vector<Tensor> outputs;
-  with_our_errors(instruction->op(), [&, call = instruction] {
+  with_our_errors(instruction->op(), session_->task().device_table(), [&, call = instruction] {
     outputs = call->call({inputs.data(), inputs.size()}, waits_within(limits), *session_);
   });
   if (all_in_order && results->empty()) {
@@ -292,14 +313,15 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, const WaitLimit
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
     if (limits.cancellation != nullptr) limits.cancellation->check();
-    with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, *session_); });
+    with_our_errors(instruction.op(), session_->task().device_table(),
+                    [&] { runner.run(instruction, frame, *session_); });
     for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
   }
 }
 
 void Plan::check(size_t instruction, Frame& frame) const {
   const Instruction& write = *parts_.instructions[instruction];
-  with_our_errors(write.op(), [&] { write.check(frame, *session_); });
+  with_our_errors(write.op(), session_->task().device_table(), [&] { write.check(frame, *session_); });
 }
 
 template <typename Runner>
@@ -393,6 +415,7 @@ void Plan::finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vec
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
+  if (!parts_.fetched_from_devices.empty()) fetch_from_devices(parts_.fetched_from_devices, frame);
   results->reserve(results->size() + parts_.fetches.size());
   for (const auto& [slot, may_move] : parts_.fetches) {
     if (slot < 0) {

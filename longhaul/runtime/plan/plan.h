@@ -47,6 +47,7 @@ class Plan {
   bool draws_random_numbers() const { return !parts_.random_streams.empty(); }
   // The containers of the variables that it writes, sorted, each once.
   std::vector<std::string> written_containers() const;
+  const DevicesOfOperations& devices() const { return parts_.devices; }
 
   // A run in phases, for Prepared, which calls them in this order, and write() only if the run changes the task's
   // state. What begin() took goes to end(), also after an error. `tracer` may be null.

@@ -4,16 +4,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include "longhaul/runtime/devices/op_placement.h"
 #include "longhaul/runtime/plan/assign_in_place.h"
 #include "longhaul/runtime/plan/needed_graph.h"
-#include "longhaul/runtime/plan/plan_parts.h"
-#include "longhaul/runtime/plan/plan_passes.h"
-#include "longhaul/runtime/plan/slot_table.h"
+#include "longhaul/runtime/plan/plan_draft.h"
 
 namespace longhaul {
 
-// Compiles a request: makes an instruction of each operation that it needs (NeededGraph), in their order, with slots
-// for their values, and completes the plan (plan_passes.h).
+// Compiles a request: makes an instruction of each operation that it needs (NeededGraph), in their order and on their
+// devices (OpPlacement), with slots for their values, and completes the plan (plan_passes.h).
 //
 //   Plan plan(PlanBuilder(request, *session).build(), session);
 class PlanBuilder {
@@ -27,7 +26,7 @@ class PlanBuilder {
 
  private:
   int slot_of(const Output& output, bool after_write);
-  int read_slot(const Output& variable, bool after_write);
+  int add_read(const Output& variable);
   void read_random_state(const Operation& op);
   void add_feeds();
   void add_reads();
@@ -41,17 +40,17 @@ class PlanBuilder {
   void add_change_of_restore();
   std::vector<int> input_slots(const Operation& op);
   int output_slots(const Operation& op);
-  void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& taken);
+  void copy_inputs_of_writes(const std::vector<Operation>& ordered);
   void add_fetches();
+  bool has_gpus() const { return resources_.task().device_table().gpus() > 0; }
 
   const Session::Request& request_;
   SessionState& resources_;
   const NeededGraph graph_;
   const AssignmentsInPlace in_place_;
-  PlanParts parts_;
-  SlotTable slots_;
+  OpPlacement placement_;
+  PlanDraft draft_;
   std::unordered_set<Operation, OperationHash> checked_losses_;
-  std::vector<SlotUse> uses_;  // of each instruction
 };
 
 }  // namespace longhaul

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longhaul/runtime/plan/instruction.h"
+#include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 
@@ -38,6 +39,7 @@ struct PlanParts {
 
   std::vector<Feed> feeds;
   std::vector<Fetched> fetches;
+  std::vector<int> fetched_from_devices;                   // slots, each once
   std::vector<std::unique_ptr<Instruction>> instructions;  // in the order in which they run
   size_t end_of_reads = 0;                                 // of variables, at the start
   size_t first_write = 0, end_of_writes = 0;
@@ -47,7 +49,9 @@ struct PlanParts {
   std::vector<std::shared_ptr<RandomStream>> random_streams;  // one for each of Frame::draws
   std::vector<std::pair<int, Value>> constants;               // and their slots
   std::vector<bool> is_constant;                              // of each slot
-  int num_buffers = 0;                                        // Frame::buffers
+  // Of those operations that are not where their own device says, or not on the host if they have none.
+  DevicesOfOperations devices;
+  int num_buffers = 0;  // Frame::buffers
   bool is_snapshot = false;
   bool only_host = false;  // no instruction needs libtorch
   std::optional<SingleCall> single_call;

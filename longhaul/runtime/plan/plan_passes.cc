@@ -13,7 +13,7 @@ namespace {
 void refuse_waits_between_writes(const PlanParts& parts) {
   for (size_t i = parts.first_write; i < parts.end_of_writes; ++i) {
     const Operation& op = parts.instructions[i]->op();
-    if ((op.traits() & kMayWait) == 0) continue;
+    if ((parts.instructions[i]->traits() & kMayWait) == 0) continue;
     throw InvalidArgumentError(
         fmt::format("{} ({}) may block, and this run changes variables before and after it: split it into two runs",
                     op.name(), op.type()));

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <unordered_map>
+#include <vector>
 
 #include "longhaul/graph/operation.h"
 
@@ -10,8 +13,13 @@ namespace longhaul {
 // of one before any write is in the slot of that read.
 class SlotTable {
  public:
-  int size() const { return size_; }
-  int add() { return size_++; }
+  int size() const { return static_cast<int>(devices_.size()); }
+  // Of a value on that device.
+  int add(c10::Device device = c10::kCPU) {
+    devices_.push_back(device);
+    return size() - 1;
+  }
+  c10::Device device_of(int slot) const { return devices_[static_cast<size_t>(slot)]; }
 
   void set(const Output& value, int slot) { slots_[value] = slot; }
   int of(const Output& value) const { return slots_.at(value); }
@@ -26,7 +34,7 @@ class SlotTable {
   int early_read(const Output& variable) const { return early_reads_.at(variable); }
 
  private:
-  int size_ = 0;
+  std::vector<c10::Device> devices_;  // of each slot
   std::unordered_map<Output, int, OutputHash> slots_;
   std::unordered_map<Output, int, OutputHash> early_reads_;
 };

@@ -6,28 +6,14 @@
 #include <algorithm>
 
 #include "longhaul/base/error.h"
-#include "longhaul/graph/device_spec.h"
 
 namespace longhaul {
 
 TaskResources::TaskResources(TaskOptions options)
     : options_(std::move(options)),
-      devices_(longhaul::cpu_devices(options_.job, options_.task, options_.cpu_devices)),
+      devices_(options_.job, options_.task, options_.cpu_devices, options_.most_gpus),
       containers_(std::make_shared<Containers>(options_.job, options_.snapshot_memory, *options_.clock)),
       gate_(*options_.clock) {}
-
-void TaskResources::check_device(const Operation& op) const {
-  if (op.device().empty()) return;
-  const DeviceSpec spec = DeviceSpec::parse(op.device());
-  const bool here = (spec.job.empty() || spec.job == options_.job) && spec.replica.value_or(0) == 0 &&
-                    spec.task.value_or(options_.task) == options_.task;
-  const bool exists = (spec.type.empty() || spec.type == "CPU") && spec.index.value_or(0) < options_.cpu_devices;
-  if (here && exists) return;
-  throw InvalidArgumentError(
-      fmt::format("Cannot assign a device for operation {}: it was explicitly assigned to {}, but this session "
-                  "has {} to {}",
-                  op.name(), op.device(), devices_.front().name, options_.cpu_devices - 1));
-}
 
 void TaskResources::add_session(const std::shared_ptr<Cancellation>& session) {
   const MutexLock lock(mutex_);

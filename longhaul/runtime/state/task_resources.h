@@ -7,12 +7,11 @@
 
 #include "longhaul/base/cancellation.h"
 #include "longhaul/base/mutex.h"
-#include "longhaul/graph/operation.h"
 #include "longhaul/host/resource.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/runtime/devices/device_table.h"
 #include "longhaul/runtime/state/step_gate.h"
 #include "longhaul/runtime/state/variable_store.h"
-#include "longhaul/session/device_attributes.h"
 
 namespace longhaul {
 
@@ -33,6 +32,7 @@ struct TaskOptions {
   std::string job = kLocalContainer;  // also the name of the default container
   int task = 0;
   int cpu_devices = 1;
+  int most_gpus = 0;                          // of those that this process has, the session's are the first
   std::optional<uint64_t> snapshot_memory{};  // as in SessionOptions
   // What operations do with files; must outlive the task. A server's are rooted (io/files/rooted_files.h).
   FileSystem* files = &FileSystem::real();
@@ -45,7 +45,8 @@ class TaskResources {
  public:
   explicit TaskResources(TaskOptions options = {});
 
-  const std::vector<DeviceAttributes>& devices() const { return devices_; }
+  const DeviceTable& device_table() const { return devices_; }
+  const std::vector<DeviceAttributes>& devices() const { return devices_.attributes(); }
   const std::string& default_container() const { return options_.job; }
   FileSystem& files() { return *options_.files; }
   Clock& clock() { return *options_.clock; }
@@ -55,9 +56,6 @@ class TaskResources {
   VariableStore& variables() { return containers_->variables; }
   ResourceMap& host_resources() { return containers_->resources; }
   StateChanges& changes() { return variables().changes(); }
-
-  // InvalidArgumentError: the operation is pinned to a device that this task does not have.
-  void check_device(const Operation& op) const;
 
   // Empties these containers; without names, all of them. All sessions that are there end with AbortedError, those
   // that isolate their state too: their runs under way end at their next wait, but may still read and write what they
@@ -74,7 +72,7 @@ class TaskResources {
       EXCLUDES(mutex_);
 
   const TaskOptions options_;
-  const std::vector<DeviceAttributes> devices_;
+  const DeviceTable devices_;
   const std::shared_ptr<Containers> containers_;
   StepGate gate_;
   Mutex mutex_;

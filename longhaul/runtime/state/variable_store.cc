@@ -88,8 +88,10 @@ Value VariableSlot::assign(Value value) {
   } else if (can_copy_in_place(value.tensor)) {
     value_.tensor.copy_(value.tensor);
     return value_;
+  } else if (!value.tensor.is_cpu() && is_alone(value.tensor) && !can_take(value.tensor)) {
+    value.tensor = memory_.adopt(value.tensor);
   } else if (!can_take(value.tensor)) {
-    value.tensor = memory_.make(value.tensor.sizes(), value.tensor.scalar_type()).copy_(value.tensor);
+    value.tensor = memory_.make_like(value.tensor).copy_(value.tensor);
   }
   memory_.replaced(value_.tensor, value.tensor);
   const bool is_first = !value_.defined();
@@ -108,7 +110,8 @@ bool VariableSlot::can_take(const at::Tensor& tensor) const {
 bool VariableSlot::can_copy_in_place(const at::Tensor& tensor) const {
   const at::Tensor& mine = value_.tensor;
   return mine.defined() && bytes_of(mine) >= VariableMemory::kSmallest && exclusive(mine) && !can_take(tensor) &&
-         mine.sizes() == tensor.sizes() && mine.scalar_type() == tensor.scalar_type();
+         mine.sizes() == tensor.sizes() && mine.scalar_type() == tensor.scalar_type() &&
+         mine.device() == tensor.device();
 }
 
 std::pair<const void*, size_t> VariableSlot::held_buffer() const {

@@ -69,7 +69,7 @@ class VariableSlot {
     if (exclusive(value_.tensor)) {
       write(value_.tensor, value_.tensor);
     } else {
-      at::Tensor fresh = memory_.make(value_.tensor.sizes(), value_.tensor.scalar_type());
+      at::Tensor fresh = memory_.make_like(value_.tensor);
       write(value_.tensor, fresh);
       memory_.replaced(value_.tensor, fresh);
       value_.tensor = std::move(fresh);

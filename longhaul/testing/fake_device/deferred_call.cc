@@ -111,12 +111,19 @@ void lstm_cell_backward(Stack& stack) {
   stack = {grad_gates, grad_c * forget, has_bias ? grad_gates.sum(0) : at::Tensor()};
 }
 
+// The results of an operator with several `out` arguments are references to these, of which the stack has let go:
+// something has to hold them meanwhile.
+void call_boxed(const c10::OperatorHandle& op, Stack& stack) {
+  const Stack held = stack;
+  op.callBoxed(stack);
+}
+
 void run_on_host(const c10::OperatorHandle& op, Stack& stack) {
   if (op.schema().name() == "aten::_thnn_fused_lstm_cell") return lstm_cell(stack);
   if (op.schema().name() == "aten::_thnn_fused_lstm_cell_backward_impl") return lstm_cell_backward(stack);
   if (op.schema().name() == "aten::convolution_overrideable")
     return operator_named("aten::convolution").callBoxed(stack);
-  if (op.schema().name() != "aten::convolution_backward_overrideable") return op.callBoxed(stack);
+  if (op.schema().name() != "aten::convolution_backward_overrideable") return call_boxed(op, stack);
   const int64_t channels = stack[0].toTensor().size(1);
   stack.insert(stack.begin() + 3, IValue(std::vector<int64_t>{channels}));  // the sizes of the bias
   operator_named("aten::convolution_backward").callBoxed(stack);
@@ -223,7 +230,7 @@ class Call {
   std::optional<Stack> results_on_meta() const {
     Stack stack = arguments_on(at::kMeta, &meta_of);
     try {
-      op_.callBoxed(stack);
+      call_boxed(op_, stack);
     } catch (const std::exception&) {
       return std::nullopt;  // no such kernel, or an error of the program's, which the CPU's kernel tells better
     }

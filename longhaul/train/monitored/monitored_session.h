@@ -98,6 +98,11 @@ class MonitoredSession {
              proto::RunMetadata* metadata = nullptr);
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
+  template <Fetchable T>
+  std::vector<Tensor> run(const std::vector<T>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                          proto::RunMetadata* metadata = nullptr) {
+    return run(std::vector<Fetch>(fetches.begin(), fetches.end()), feeds, options, metadata);
+  }
 
   // Like Session::make_callable(): prepares a run for many calls, here with the hooks.
   MonitoredCallable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});

@@ -1,4 +1,4 @@
-#include "longhaul/binding/devices/pinned_memory.h"
+#include "longhaul/runtime/devices/pinned_memory.h"
 
 #include <ATen/ops/empty.h>
 
