@@ -1,8 +1,11 @@
 // `longhaul prune`, `pin` and `unpin` on a disk without a free byte (small_disk_fixture.h).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/mount.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -100,6 +103,26 @@ TEST_P(FullDiskTest, APinIsRefusedWithTheRemedy) {
   EXPECT_EQ(longhaul({"prune", run_, "--keep=1", "--delete"}), 0) << said_;
   EXPECT_THAT(steps(), ElementsAre(1, 4));
   EXPECT_EQ(longhaul({"pin", prefix(4)}), 0) << said_;
+}
+
+// As of a disk that is mounted to look at a training of another machine.
+TEST_P(FullDiskTest, ADiskThatNobodyMayWriteToIsReadAndAWriteIsRefused) {
+  ASSERT_EQ(::mount("none", disk_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0) << std::strerror(errno);
+  const std::vector<std::vector<std::string>> looks = {{"ls", run_},
+                                                       {"show", prefix(4)},
+                                                       {"show", prefix(4), "w"},
+                                                       {"verify", run_},
+                                                       {"prune", run_},
+                                                       {"diff", prefix(1), prefix(4)},
+                                                       {"prune", run_, "--keep=1"},
+                                                       {"--json", "ls", run_}};
+  for (const auto& look : looks) EXPECT_EQ(longhaul(look), 0) << look[0] << ": " << said_;
+  for (const auto& change : {std::vector<std::string>{"prune", run_, "--keep=1", "--delete"}, {"pin", prefix(1)}}) {
+    EXPECT_EQ(longhaul(change), 1) << change[0] << ": " << said_;
+    EXPECT_THAT(said_, HasSubstr("Read-only file system"));
+  }
+  ASSERT_EQ(::mount("none", disk_.path().c_str(), nullptr, MS_REMOUNT, nullptr), 0) << std::strerror(errno);
+  EXPECT_THAT(steps(), ElementsAre(1, 2, 3, 4));
 }
 
 INSTANTIATE_TEST_SUITE_P(, FullDiskTest, ::testing::Values(1, 200'000),

@@ -10,7 +10,8 @@ namespace longhaul {
 // (docs/guide/status_page.md).
 struct StatusOptions {
   // Where it listens: "127.0.0.1:8080", "[::1]:8080", "localhost:0", "0.0.0.0:9090"; port 0: any free one, which the
-  // log names. Empty: there is no page.
+  // log names. Empty: as LONGHAUL_STATUS_ADDRESS says, with LONGHAUL_STATUS_TOKEN_FILE and, separated by commas,
+  // LONGHAUL_STATUS_ALLOWED_HOSTS; if that is not set either, there is no page.
   std::string address{};
   // A file with the token that whoever stops the training or requests a checkpoint must give, as a file of mode 0600:
   // `openssl rand -hex 32`. Beyond loopback, whoever reads the page must give it, too. Empty: nobody can do either, and

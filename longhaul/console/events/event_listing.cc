@@ -57,6 +57,7 @@ class TagRecords {
     if (record.count++ == 0) record.first_step = value.step;
     record.kind = value.kind;
     record.last = value;
+    if (options_.tag.empty()) record.last.whole.clear();  // of all tags it would be too much
     if (!options_.tag.empty()) {
       record.values.push_back(value);
       if (record.values.size() > options_.last) record.values.pop_front();
@@ -115,7 +116,7 @@ Json to_json(const EventValue& value) {
   if (value.number) {
     json["value"] = *value.number;
   } else {
-    json["text"] = value.text;
+    json["text"] = value.whole.empty() ? value.text : value.whole;
   }
   return json;
 }
@@ -146,6 +147,8 @@ void list_values(const TagRecords& records, const Terminal& terminal, Report& re
     report.text +=
         fmt::format("{} ({}, {} in all)\n", painted(shown(tag), Paint::kBold, terminal), record.kind, record.count) +
         table.text(terminal);
+    if (!record.last.whole.empty())
+      report.text += fmt::format("The last one, of step {}:\n{}\n", record.last.step, shown_lines(record.last.whole));
     report.json["tags"].push_back(
         {{"tag", tag}, {"kind", record.kind}, {"count", record.count}, {"values", std::move(values)}});
   }
@@ -227,12 +230,13 @@ void follow_events(FileSystem& files, const std::string& path, const std::string
   size_t problems = 0;
   while (!is_over) {
     event_files.read([&](const EventValue& value) {
-      if (!is_new || is_over || !value.number || !is_wanted_tag(value.tag, tag)) return;
+      const bool is_start = std::string_view(value.kind) == "start";
+      if (!is_new || is_over || is_start || !is_wanted_tag(value.tag, tag)) return;
       Json json = json_of("events");
       json["tag"] = value.tag;
       json.update(to_json(value));
-      is_over =
-          !say(fmt::format("{}  step {}  {} {}", utc_text(value.time), value.step, shown(value.tag), value.text), json);
+      const std::string text = value.whole.empty() ? shown(value.text) : "\n" + shown_lines(value.whole);
+      is_over = !say(fmt::format("{}  step {}  {} {}", utc_text(value.time), value.step, shown(value.tag), text), json);
     });
     is_new = true;
     for (; problems < event_files.problems().size(); ++problems) {

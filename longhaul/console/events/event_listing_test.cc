@@ -96,6 +96,18 @@ TEST_F(EventListingTest, ATagHasItsLastValues) {
   EXPECT_THROW(list({.tag = "none"}), NotFoundError);
 }
 
+TEST_F(EventListingTest, ALongTextIsShownWholeWhereItsTagIsAskedFor) {
+  const std::string stacks = "thread lh-saver\n" + std::string(200, 'f') + "\nthread main \x1b[2J\nthe end";
+  append(with(7, text_summary("hang", stacks)));
+  EXPECT_THAT(list().text, Not(HasSubstr("the end")));
+  const Report report = list({.tag = "hang"});
+  EXPECT_THAT(report.text, AllOf(HasSubstr("The last one, of step 7:\nthread lh-saver\n"), HasSubstr("\nthe end\n"),
+                                 HasSubstr("\\x1b[2J")));
+  EXPECT_EQ(report.json["tags"][0]["values"][0]["text"], stacks);
+  append(with(8, text_summary("hang", std::string(3 << 20, 'x'))));
+  EXPECT_THAT(list({.tag = "hang"}).text, HasSubstr("(2097152 bytes more)"));
+}
+
 TEST_F(EventListingTest, PlotsAScalar) {
   add_scalars(0, 20000);
   const Report report = list({.tag = "loss", .plots = true});

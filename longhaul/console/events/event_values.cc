@@ -13,7 +13,8 @@
 namespace longhaul::console {
 namespace {
 
-constexpr size_t kMostText = 80;  // bytes of a text that are kept
+constexpr size_t kMostText = 80;  // bytes of a text in short
+constexpr size_t kMostWhole = size_t{1} << 20;
 
 // Numbers of TensorFlow's types.proto.
 constexpr int kFloatType = 1, kDoubleType = 2, kInt32Type = 3, kStringType = 7, kInt64Type = 9;
@@ -54,6 +55,13 @@ bool is_of_plugin(const proto::Summary::Value& summary, const char* plugin) {
   return summary.has_tensor() && summary.metadata().plugin_data().plugin_name() == plugin;
 }
 
+std::string cut(std::string text) {
+  if (text.size() <= kMostWhole) return text;
+  const size_t left_out = text.size() - kMostWhole;
+  text.resize(kMostWhole);
+  return text + fmt::format("\n({} bytes more)", left_out);
+}
+
 void describe_tensor(const proto::Summary::Value& summary, EventValue& value) {
   const proto::TensorProto& tensor = summary.tensor();
   value.number = number_of(tensor);
@@ -71,6 +79,7 @@ void describe_tensor(const proto::Summary::Value& summary, EventValue& value) {
   } else if (static_cast<int>(tensor.dtype()) == kStringType && tensor.string_val_size() > 0) {
     value.kind = "text";
     value.text = tensor.string_val(0).substr(0, kMostText);
+    if (std::string whole = whole_text(summary); whole != value.text) value.whole = cut(std::move(whole));
   }
 }
 

@@ -20,6 +20,7 @@ struct EventValue {
   double time = 0;                 // seconds since 1970
   std::optional<double> number{};  // of a scalar
   std::string text{};              // in short, for people
+  std::string whole{};             // of a text that is longer, such as the stacks of a hang: up to a mebibyte of it
 };
 
 // What a value of an event is, in short.

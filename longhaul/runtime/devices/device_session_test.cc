@@ -382,6 +382,34 @@ TEST_F(DeviceSessionTest, WhereADeviceHasNoMemoryTheOperationIsNamedAndTheSessio
   EXPECT_EQ(network.values(session), network.values(undisturbed));
 }
 
+// Either no variable has changed, or nothing is saved of a step that was made by half.
+TEST_F(DeviceSessionTest, MemoryThatIsLackingAtAnyMomentOfAStepIsTold) {
+  const testing::TemporaryDirectory directory;
+  Network network;
+  int unchanged = 0, by_half = 0;
+  for (int64_t n = 1;; ++n) {
+    DirectSession session(network.graph, {});
+    session.run(network.initialize);
+    network.train_steps(session, 0, 1);
+    const auto before = network.values(session);
+    fake_device::fail_allocation(n);
+    const std::string error = error_of([&] { network.train_steps(session, 1, 1); });
+    fake_device::reset();
+    if (error.empty()) break;
+    EXPECT_THAT(error, HasSubstr("out of memory")) << n;
+    const auto save = [&] { network.saver->save(session, directory.file("model")); };
+    if (network.values(session) == before) {
+      ++unchanged;
+      EXPECT_EQ(error_of(save), "") << n << ": " << error;
+    } else {
+      ++by_half;
+      EXPECT_THAT(error_of<FailedPreconditionError>(save), HasSubstr("a step failed after it had written")) << n;
+    }
+  }
+  EXPECT_GT(unchanged, 20);
+  EXPECT_GT(by_half, 5);
+}
+
 // There it would end the use of the device for the process.
 TEST_F(DeviceSessionTest, AnIndexOutOfRangeIsNamedBeforeItGetsToTheDevice) {
   Network network;

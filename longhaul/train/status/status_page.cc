@@ -12,13 +12,12 @@
 namespace longhaul {
 namespace {
 
-StatusAccess make_access(const StatusOptions& options, const ListenAddress& address, const std::string& option) {
+StatusAccess make_access(const StatusOptions& options, const ListenAddress& address, const AccessNames& names) {
   if (options.last_step < 0) {
     throw InvalidArgumentError(
-        fmt::format("{}.last_step is {}: it must be 0, if it is not known, or more", option, options.last_step));
+        fmt::format("StatusOptions::last_step is {}: it must be 0, if it is not known, or more", options.last_step));
   }
-  return access_by_options(address, options.allowed_hosts, options.token_file,
-                           {option + ".address", option + ".token_file", option + ".allowed_hosts"}, {});
+  return access_by_options(address, options.allowed_hosts, options.token_file, names, {});
 }
 
 std::string page_name(const std::string& directory) {
@@ -27,10 +26,10 @@ std::string page_name(const std::string& directory) {
 
 }  // namespace
 
-StatusPage::StatusPage(RunStatusOptions options, const std::string& option)
+StatusPage::StatusPage(RunStatusOptions options, const AccessNames& names)
     : status_(std::make_shared<RunStatus>(std::move(options))),
-      address_(parse_listen_address(status_->options().page.address, option + ".address")),
-      access_(make_access(status_->options().page, address_, option)) {}
+      address_(parse_listen_address(status_->options().page.address, names.address)),
+      access_(make_access(status_->options().page, address_, names)) {}
 
 StatusPage::~StatusPage() {
   end();

@@ -19,9 +19,8 @@ class PageAnswers;
 // One thread at a time may call; status() may be told and asked from any thread.
 class StatusPage {
  public:
-  // InvalidArgumentError: the address is none, or beyond loopback without a token. Errors of TokenFile. `option`: for
-  // messages, "chief.status".
-  StatusPage(RunStatusOptions options, const std::string& option);
+  // InvalidArgumentError: the address is none, or beyond loopback without a token. Errors of TokenFile.
+  StatusPage(RunStatusOptions options, const AccessNames& names);
   ~StatusPage();
   StatusPage(const StatusPage&) = delete;
   StatusPage& operator=(const StatusPage&) = delete;

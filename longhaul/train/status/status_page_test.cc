@@ -46,7 +46,7 @@ class StatusPageTest : public ::testing::Test {
   void make(StatusOptions options) {
     page = std::make_unique<StatusPage>(
         RunStatusOptions{.page = std::move(options), .directory = directory.path(), .saves = saves, .clock = &clock},
-        "chief.status");
+        AccessNames{"chief.status.address", "chief.status.token_file", "chief.status.allowed_hosts"});
   }
 
   void begin(HangTeller hangs = {}) {

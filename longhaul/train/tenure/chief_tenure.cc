@@ -16,6 +16,7 @@
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/signals/stop_signals.h"
+#include "longhaul/train/status/asked_page.h"
 #include "longhaul/train/status/status_page.h"
 
 namespace longhaul {
@@ -70,15 +71,16 @@ void warn_of_lost_steps(const RunHistory& history, const std::string& restored) 
 // Null: there is none.
 std::unique_ptr<StatusPage> make_page(const ChiefTenureOptions& options) {
   const ChiefOptions& chief = options.chief;
-  if (chief.status.address.empty()) return nullptr;
+  const AskedPage asked = asked_page(chief.status);
+  if (asked.options.address.empty()) return nullptr;
   return std::make_unique<StatusPage>(
-      RunStatusOptions{.page = chief.status,
+      RunStatusOptions{.page = asked.options,
                        .directory = options.directory,
                        .saves = options.saves,
                        .mirror_saves = chief.mirror.directory.empty() ? nullptr : chief.mirror.attempts,
                        .files = options.files,
                        .clock = options.clock},
-      "chief.status");
+      asked.names);
 }
 
 }  // namespace

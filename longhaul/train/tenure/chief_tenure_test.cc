@@ -75,6 +75,17 @@ TEST_F(ChiefTenureTest, HeldItHasTheDirectoryAndAJournal) {
   EXPECT_EQ(sums().interruptions, 0);
 }
 
+TEST_F(ChiefTenureTest, WhoeverStartsTheProgramMayAskForAPage) {
+  ::setenv("LONGHAUL_STATUS_ADDRESS", "8080", 1);
+  EXPECT_THAT(refusal_of([&] { ChiefTenure tenure(options); }), HasSubstr("LONGHAUL_STATUS_ADDRESS is \"8080\""));
+  ::setenv("LONGHAUL_STATUS_ADDRESS", "127.0.0.1:0", 1);
+  const LogRecorder log;
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  ::unsetenv("LONGHAUL_STATUS_ADDRESS");
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("http://127.0.0.1:"));
+}
+
 TEST_F(ChiefTenureTest, SaysOnceThatNothingTurnsSigtermIntoAStop) {
   const std::string notice = "no StopSignals or Preemption: SIGTERM ends this process without a checkpoint\n";
   options.chief.keep_journal = false;

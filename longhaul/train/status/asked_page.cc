@@ -1,0 +1,42 @@
+#include "longhaul/train/status/asked_page.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace longhaul {
+namespace {
+
+std::string value_of(const std::string& variable) {
+  const char* value = std::getenv(variable.c_str());
+  return value == nullptr ? "" : value;
+}
+
+// "a,b": both; empty parts are none.
+std::vector<std::string> parts_of(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(list.size(), part.size() + 1));
+  }
+  return parts;
+}
+
+}  // namespace
+
+AskedPage asked_page(const StatusOptions& options_of_program) {
+  if (!options_of_program.address.empty()) {
+    return {options_of_program, {"chief.status.address", "chief.status.token_file", "chief.status.allowed_hosts"}};
+  }
+  AskedPage asked{options_of_program,
+                  {"LONGHAUL_STATUS_ADDRESS", "LONGHAUL_STATUS_TOKEN_FILE", "LONGHAUL_STATUS_ALLOWED_HOSTS"}};
+  asked.options.address = value_of(asked.names.address);
+  if (const std::string file = value_of(asked.names.token_file); !file.empty()) asked.options.token_file = file;
+  const std::vector<std::string> hosts = parts_of(value_of(asked.names.allowed_hosts));
+  asked.options.allowed_hosts.insert(asked.options.allowed_hosts.end(), hosts.begin(), hosts.end());
+  return asked;
+}
+
+}  // namespace longhaul
