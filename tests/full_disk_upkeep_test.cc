@@ -115,7 +115,7 @@ TEST_P(FullDiskTest, ADiskThatNobodyMayWriteToIsReadAndAWriteIsRefused) {
                                                        {"prune", run_},
                                                        {"diff", prefix(1), prefix(4)},
                                                        {"prune", run_, "--keep=1"},
-                                                       {"--json", "ls", run_}};
+                                                       {"ls", run_, "--json"}};
   for (const auto& look : looks) EXPECT_EQ(longhaul(look), 0) << look[0] << ": " << said_;
   for (const auto& change : {std::vector<std::string>{"prune", run_, "--keep=1", "--delete"}, {"pin", prefix(1)}}) {
     EXPECT_EQ(longhaul(change), 1) << change[0] << ": " << said_;

@@ -22,6 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAreArray;
 
 TEST_F(LonghaulProgram, MakesCertificatesForEachTask) {
   EXPECT_EQ(certificates(path("cluster.json"), {"--days=30", "--add-name=node7", "--add-name", "fe80::7"}), 0) << err_;
@@ -419,6 +420,18 @@ TEST_F(LonghaulProgram, IsFitToBeTheFirstProcessOfAContainer) {
       "[ $PPID = 1 ] || exit 3; trap 'exit 75' TERM; (sleep 0.05 &); kill -TERM 1; while :; do sleep 0.01; done";
   testing::Process run(contained({LONGHAUL_PROGRAM, "run", "--", "sh", "-c", script}), path("output"));
   EXPECT_EQ(run.wait(), 75) << run.errors();
+  // Orphans come to it, for weeks: they are gone while the command still runs.
+  const std::string with_orphan =
+      "orphan=$(sleep 0.05 >/dev/null & echo $!); i=0; "
+      "while [ -e /proc/$orphan ]; do i=$((i+1)); [ $i -lt 1000 ] || exit 4; sleep 0.01; done";
+  testing::Process reaping(contained({LONGHAUL_PROGRAM, "run", "--", "sh", "-c", with_orphan}), path("output"));
+  EXPECT_EQ(reaping.wait(), 0) << reaping.errors();
+}
+
+TEST_F(LonghaulProgram, NeedsNoLibtorch) {
+  testing::Process libraries({"/usr/bin/ldd", LONGHAUL_PROGRAM}, path("output"));
+  EXPECT_EQ(libraries.wait(), 0) << libraries.errors();
+  EXPECT_THAT(libraries.output(), AllOf(HasSubstr("libc.so"), Not(HasSubstr("libtorch")), Not(HasSubstr("libc10"))));
 }
 
 TEST_F(LonghaulTrainings, ABoardIsServedUntilASignalComes) {
@@ -501,15 +514,30 @@ TEST_F(LonghaulProgram, ExaminesTheMachine) {
   }
 }
 
+// "Without it are those whose output is something else: `board`, ...".
+std::vector<std::string> without_json_by_page() {
+  const std::string page = read_file(FileSystem::real(), LONGHAUL_COMMAND_PAGE);
+  const size_t begin = page.find("Without it are those"), end = page.find("\n\n", begin);
+  const std::string sentence = page.substr(begin, end - begin);
+  const std::regex command("`([a-z-]+)`");
+  std::vector<std::string> commands;
+  for (std::sregex_iterator each(sentence.begin(), sentence.end(), command), none; each != none; ++each)
+    commands.push_back((*each)[1]);
+  return commands;
+}
+
 TEST_F(LonghaulProgram, EachCommandTeachesByExampleAndSaysItsExitStatus) {
   ASSERT_EQ(longhaul({"--help"}), 0);
   std::istringstream help(out_.substr(out_.find("Subcommands:\n")));
   int commands = -1;  // without the heading
+  std::vector<std::string> without_json;
   for (std::string command, about; help >> command && std::getline(help, about); ++commands) {
     if (commands < 0) continue;
     EXPECT_EQ(longhaul({command, "--help"}), 0) << command;
     EXPECT_THAT(out_, AllOf(ContainsRegex("\n  [^\n]*longhaul " + command), HasSubstr("Exit status: "))) << command;
+    if (out_.find("--json") == out_.npos) without_json.push_back(command);
   }
+  EXPECT_THAT(without_json, UnorderedElementsAreArray(without_json_by_page()));
   EXPECT_GE(commands, 18);
 }
 

@@ -1,6 +1,8 @@
 // The tests of `train` once more, on the sessions that users have: each ScriptedSession runs on a DirectSession here.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/testing/scripted_session.h"
@@ -9,11 +11,13 @@ namespace longhaul {
 namespace {
 
 testing::ScriptedSession::Engine direct_sessions() {
-  return {.new_server = [] { return std::make_shared<TaskResources>(TaskOptions{.cpu_devices = 2}); },
-          .new_session = [](Graph& graph, const std::shared_ptr<void>& server) -> std::unique_ptr<Session> {
-            return std::make_unique<DirectSession>(graph, SessionOptions{},
-                                                   std::static_pointer_cast<TaskResources>(server));
-          }};
+  constexpr int kAll = std::numeric_limits<int>::max();  // if there are any: as for a session of one process
+  return {
+      .new_server = [] { return std::make_shared<TaskResources>(TaskOptions{.cpu_devices = 2, .most_gpus = kAll}); },
+      .new_session = [](Graph& graph, const std::shared_ptr<void>& server) -> std::unique_ptr<Session> {
+        return std::make_unique<DirectSession>(graph, SessionOptions{},
+                                               std::static_pointer_cast<TaskResources>(server));
+      }};
 }
 
 TEST(TrainOnEngine, TheInterpreterDoesNothing) {

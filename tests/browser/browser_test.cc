@@ -444,7 +444,7 @@ TEST_F(BrowserTest, ABoardThatEndsIsTold) {
 }
 
 TEST_F(BrowserTest, TheStatusPageOfAProcessDrawsItsCurves) {
-  StatusPage page({.page = {.address = "127.0.0.1:0", .last_step = 100}, .directory = directory_.path()}, "status");
+  StatusPage page({.page = {.address = "127.0.0.1:0", .last_step = 100}, .directory = directory_.path()}, {});
   page.begin();
   page.status()->begins(nullptr);
   page.status()->trains();

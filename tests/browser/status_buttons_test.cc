@@ -37,7 +37,7 @@ class StatusButtonsTest : public ::testing::Test {
     }
     page_ = std::make_unique<StatusPage>(
         RunStatusOptions{.page = {.address = "127.0.0.1:0", .token_file = token}, .directory = directory_.path()},
-        "status");
+        AccessNames{});
     page_->status()->begins(nullptr);
     page_->status()->stopped_by(coord_);
     page_->begin();

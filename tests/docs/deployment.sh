@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# deployment.sh ROOT packages|systemd|kubernetes: checks the files in examples/deployment.
+# deployment.sh ROOT packages|commands PROGRAM|systemd|kubernetes: checks the files in examples/deployment.
 #   packages:   the Dockerfile installs what scripts/quickstart does, and the page links to each of the files
+#   commands PROGRAM: `longhaul run` takes the options that the unit and the image give it, and the library knows the
+#               variables that they set
 #   systemd:    systemd-analyze accepts the unit
 #   kubernetes: kubernetes-validate (of PyPI) accepts the manifest
 # Without the program that it needs, it is skipped (77).
@@ -27,6 +29,25 @@ case $2 in
     for file in "$FILES"/*; do
       grep -qF "($(realpath --relative-to=docs/guide "$file"))" docs/guide/deployment.md && continue
       echo "docs/guide/deployment.md has no link to $file"
+      status=1
+    done
+    exit "$status"
+    ;;
+  commands)
+    status=0
+    # "run", "--max-restarts=20", "--" of an array in JSON, or of a line of the unit.
+    runs=$(sed -nE 's/^(ENTRYPOINT|ExecStart=)(.*)/\2/p' "$FILES/Dockerfile" "$FILES/train@.service" | tr -d '[]",')
+    [ "$(wc -l <<<"$runs")" = 2 ] || { echo "not one command in each of the files: $runs"; exit 1; }
+    while read -r _ subcommand arguments; do
+      options=${arguments%%--\ *}
+      [ "$subcommand" = run ] || { echo "no longhaul run: $subcommand $arguments"; status=1; }
+      # shellcheck disable=SC2086  # several options
+      "$3" run ${options%--} -- /bin/true >/dev/null 2>&1 || { echo "longhaul run does not take: $options"; status=1; }
+    done <<<"$runs"
+    for variable in $(grep -rhoE 'LONGHAUL_[A-Z_]+' "$FILES" | sort -u); do
+      grep -rqF "\"$variable\"" --include='*.cc' --include='*.h' longhaul && continue
+      grep -rqE -- "-D$variable=" "$FILES" && grep -qF "$variable" CMakeLists.txt && continue
+      echo "$FILES sets $variable, which nothing reads"
       status=1
     done
     exit "$status"

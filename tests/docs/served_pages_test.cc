@@ -75,7 +75,8 @@ class ServedPages : public ::testing::Test {
     const std::string token = directory_.file("token");
     std::ofstream(token) << "0123456789abcdef0123\n";
     EXPECT_EQ(::chmod(token.c_str(), 0600), 0);
-    page_ = std::make_unique<StatusPage>(RunStatusOptions{.page = {.address = address, .token_file = token}}, "status");
+    page_ = std::make_unique<StatusPage>(RunStatusOptions{.page = {.address = address, .token_file = token}},
+                                         AccessNames{});
     page_->begin();
     return page_->port();
   }

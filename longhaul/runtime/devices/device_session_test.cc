@@ -15,7 +15,6 @@
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/fake_device/fake_device.h"
-#include "longhaul/testing/fake_device/test_device_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saving/saver.h"
 
@@ -145,7 +144,6 @@ TEST_F(DeviceSessionTest, ListsItsDevices) {
 TEST(DeviceSession, GpusThatAreNotThereAreNoneAndAskingForThemIsAnError) {
   Graph graph;
   EXPECT_EQ(DirectSession(graph, kWithoutGpus).list_devices().size(), 1u);
-  if (!test_device().is_cpu()) GTEST_SKIP() << "all tests of this run have fake GPUs";
   EXPECT_EQ(DirectSession(graph, {}).list_devices().size(), 1u);
   EXPECT_THAT(error_of<InvalidArgumentError>([&] { DirectSession(graph, {.device_count = {{"GPU", 1}}}); }),
               AllOf(HasSubstr("device_count asks for GPUs"), HasSubstr("CUDA_VISIBLE_DEVICES")));
@@ -366,7 +364,7 @@ TEST_F(DeviceSessionTest, ACheckpointOfOneKindOfDeviceIsContinuedOnAnother) {
 
 // ---- Memory and failures ----
 
-TEST_F(DeviceSessionTest, WhereADeviceHasNoMemoryTheOperationIsNamedAndTheSessionGoesOn) {
+TEST_F(DeviceSessionTest, WhereADeviceIsFullTheOperationIsNamedAndTheSessionCanBeUsed) {
   Network network;
   DirectSession session(network.graph, {});
   session.run(network.initialize);
@@ -383,7 +381,7 @@ TEST_F(DeviceSessionTest, WhereADeviceHasNoMemoryTheOperationIsNamedAndTheSessio
 }
 
 // Either no variable has changed, or nothing is saved of a step that was made by half.
-TEST_F(DeviceSessionTest, MemoryThatIsLackingAtAnyMomentOfAStepIsTold) {
+TEST_F(DeviceSessionTest, AnAllocationThatFailsAtAnyMomentOfAStepIsTold) {
   const testing::TemporaryDirectory directory;
   Network network;
   int unchanged = 0, by_half = 0;
@@ -406,7 +404,7 @@ TEST_F(DeviceSessionTest, MemoryThatIsLackingAtAnyMomentOfAStepIsTold) {
       EXPECT_THAT(error_of<FailedPreconditionError>(save), HasSubstr("a step failed after it had written")) << n;
     }
   }
-  EXPECT_GT(unchanged, 20);
+  EXPECT_GT(unchanged, 3);
   EXPECT_GT(by_half, 5);
 }
 
@@ -442,7 +440,7 @@ TEST_F(DeviceSessionTest, NothingIsSavedFromADeviceThatHasFailed) {
   EXPECT_THAT(FileSystem::real().list(directory.path()), IsEmpty());
 }
 
-TEST_F(DeviceSessionTest, TheMemoryOfItsVariablesEndsWithIt) {
+TEST_F(DeviceSessionTest, WhatItsVariablesTakeIsFreedWithIt) {
   const Variable w = variable(root_, "w", 100'000);
   const Operation add = ops::assign_add(root_, w, ops::ones(root_, {100'000})).op();
   fake_device::reset();
