@@ -72,9 +72,9 @@ std::map<std::string, double> times_of_page() {
 class Readers {
  public:
   explicit Readers(int port) {
-    readers_.emplace_back([this, port] { every(1s, 0ms, [port](int) { fetch(port, "GET", "/metrics"); }); });
+    readers_.emplace_back([this, port] { every(1s, 0ms, [this, port](int) { get(port, "/metrics"); }); });
     for (int i = 0; i < kBrowsers; ++i) {
-      readers_.emplace_back([this, port, i] { every(5s, i * 500ms, [port](int visit) { show(port, visit); }); });
+      readers_.emplace_back([this, port, i] { every(5s, i * 500ms, [this, port](int visit) { show(port, visit); }); });
     }
   }
   ~Readers() {
@@ -83,6 +83,13 @@ class Readers {
   }
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
+
+  // A page that refuses its readers would cost less.
+  void check_replies() const {
+    if (refused_ > 0 || answered_ == 0)
+      throw std::runtime_error(
+          fmt::format("the page answered {} requests and refused {}", answered_.load(), refused_.load()));
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -97,15 +104,17 @@ class Readers {
     }
   }
   // The page, and then the numbers each time; curves each sixth time.
-  static void show(int port, int visit) {
+  void show(int port, int visit) {
     if (visit == 0) {
-      for (const char* path : {"/", "/page.js", "/page.css"}) fetch(port, "GET", path);
+      for (const char* path : {"/", "/page.js", "/shared.js", "/page.css"}) get(port, path);
     }
-    fetch(port, "GET", "/status.json");
-    if (visit % 6 == 0) fetch(port, "GET", "/curves.json");
+    get(port, "/status.json");
+    if (visit % 6 == 0) get(port, "/curves.json");
   }
+  void get(int port, const char* path) { ++(status_of(fetch(port, "GET", path)) == 200 ? answered_ : refused_); }
 
   std::atomic<bool> is_over_{false};
+  std::atomic<int> answered_{0}, refused_{0};
   std::vector<std::thread> readers_;
 };
 
@@ -147,9 +156,10 @@ class ServedTraining {
   Pair sample_cost() {
     Pair pair;
     serve([&](int port, const Callable& step) {
-      const Readers readers(port);
+      Readers readers(port);
       train(step, kSecondsOfArrival);
       pair = times_of(step);
+      readers.check_replies();
     });
     return pair;
   }
