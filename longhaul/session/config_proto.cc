@@ -85,12 +85,14 @@ std::map<std::string, std::map<int, std::string>> cluster_of(const proto::Cluste
   return jobs;
 }
 
-// Clears the values that ask for what is done anyway: one operation after another, and the graph as it is.
+// Clears the values that ask for what is done anyway: one operation after another, the graph as it is, and no more of a
+// GPU's memory than is needed.
 void clear_what_is_done_anyway(proto::ConfigProto* config) {
   if (config->inter_op_parallelism_threads() == 1) config->clear_inter_op_parallelism_threads();
   auto* optimizer = config->mutable_graph_options()->mutable_optimizer_options();
   if (optimizer->opt_level() == proto::OptimizerOptions::L0) optimizer->clear_opt_level();
   if (optimizer->global_jit_level() == proto::OptimizerOptions::OFF) optimizer->clear_global_jit_level();
+  config->mutable_gpu_options()->clear_allow_growth();
   if (config->experimental().executor_type() == "DEFAULT") config->mutable_experimental()->clear_executor_type();
 }
 

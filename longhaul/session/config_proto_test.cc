@@ -86,13 +86,14 @@ TEST(ConfigProto, OptionsAreFilledInFromAServers) {  // unlike SE-10
 
 TEST(ConfigProto, AcceptsValuesThatAskForWhatIsDoneAnyway) {
   EXPECT_NO_THROW(session_options(R"(
-      inter_op_parallelism_threads: 1 gpu_options {} experimental { executor_type: 'DEFAULT' }
+      inter_op_parallelism_threads: 1 gpu_options { allow_growth: true } experimental { executor_type: 'DEFAULT' }
       graph_options { optimizer_options { opt_level: L0 global_jit_level: OFF } })"));
 }
 
 TEST(ConfigProto, RefusesWhatItCannotHeedByName) {  // MA-16, unlike GP-17
   const std::pair<std::string, std::string> cases[] = {
-      {"gpu_options { allow_growth: true }", "ConfigProto.gpu_options.allow_growth is set"},
+      {"gpu_options { per_process_gpu_memory_fraction: 0.5 }",
+       "ConfigProto.gpu_options.per_process_gpu_memory_fraction is set"},
       {"inter_op_parallelism_threads: 2", "ConfigProto.inter_op_parallelism_threads is set"},
       {"graph_options { optimizer_options { global_jit_level: ON_1 } }",
        "ConfigProto.graph_options.optimizer_options.global_jit_level is set"},
