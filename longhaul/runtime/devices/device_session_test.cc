@@ -12,6 +12,7 @@
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/runtime/devices/device_generator.h"
 #include "longhaul/runtime/devices/fake_gpus_fixture.h"
+#include "longhaul/runtime/devices/pinned_memory.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/fake_device/fake_device.h"
@@ -360,6 +361,30 @@ TEST_F(DeviceSessionTest, ACheckpointOfOneKindOfDeviceIsContinuedOnAnother) {
   on_second.saver->restore(third, saved);
   on_second.train_steps(third, 8, 4);
   EXPECT_EQ(on_second.values(third), on_host.values(undisturbed));
+}
+
+TEST_F(DeviceSessionTest, StepsDoNotWaitForTheCopiesOfASnapshot) {
+  std::vector<c10::Stream> streams;  // at each copy that the host does not wait for
+  const c10::Device device = fake_device::device();
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  register_pinned_memory(device.type(), [&](at::IntArrayRef sizes, at::ScalarType dtype) {
+    streams.push_back(guard.getStream(device));
+    return fake_device::pinned_memory(sizes, dtype);
+  });
+  const Variable a = variable(root_, "a", 5000), b = variable(root_, "b", 6000);
+  const std::vector<Fetch> both{a, b}, add{ops::assign_add(root_, a, ops::ones(root_, {5000})).op(),
+                                           ops::assign_add(root_, b, ops::ones(root_, {6000})).op()};
+  DirectSession session(graph_, {});
+  session.run({a.initializer(), b.initializer()});
+  session.run(add);
+  const auto values = session.run(both, {}, {.snapshot = true});
+  session.run(add);
+  EXPECT_EQ(values[0].flat<float>()[4999] + values[1].flat<float>()[5999], 4.f);
+  session.run(both);
+  ASSERT_EQ(streams.size(), 2u);
+  EXPECT_NE(streams[0], guard.getDefaultStream(device));
+  EXPECT_EQ(streams[1], guard.getDefaultStream(device));
+  register_pinned_memory(device.type(), &fake_device::pinned_memory);
 }
 
 // ---- Memory and failures ----

@@ -79,10 +79,14 @@ void check_feeds(std::span<const Tensor* const> values, const std::vector<PlanPa
 }
 
 // All with one wait.
-void fetch_from_devices(const std::vector<int>& slots, Frame& frame) {
+void fetch_from_devices(const PlanParts& parts, Frame& frame) {
   std::vector<at::Tensor*> fetched;
-  for (const int slot : slots) fetched.push_back(&frame.slots[static_cast<size_t>(slot)].tensor);
-  copy_all_to_host(fetched);
+  for (const int slot : parts.fetched_from_devices) fetched.push_back(&frame.slots[static_cast<size_t>(slot)].tensor);
+  if (parts.is_snapshot) {
+    copy_snapshot_to_host(fetched);
+  } else {
+    copy_all_to_host(fetched);
+  }
 }
 
 }  // namespace
@@ -415,7 +419,7 @@ void Plan::finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vec
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
-  if (!parts_.fetched_from_devices.empty()) fetch_from_devices(parts_.fetched_from_devices, frame);
+  if (!parts_.fetched_from_devices.empty()) fetch_from_devices(parts_, frame);
   results->reserve(results->size() + parts_.fetches.size());
   for (const auto& [slot, may_move] : parts_.fetches) {
     if (slot < 0) {
