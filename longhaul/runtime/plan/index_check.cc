@@ -50,6 +50,9 @@ std::unique_ptr<IndexCheck> index_check_of(const Operation& op, const AtenCall& 
   if (lookup == std::end(kLookups)) return nullptr;
   const AtenArgument* table = find_argument(call, lookup->table);
   const AtenArgument* indices = find_argument(call, lookup->indices);
+  for (const AtenArgument* argument : {table, indices}) {
+    if (argument == nullptr || argument->source != AtenArgument::Source::kTensor) return nullptr;
+  }
   const int on_host = slots.find(op.inputs()[static_cast<size_t>(indices->first_input)]);
   if (on_host < 0 || !slots.device_of(on_host).is_cpu()) return nullptr;
   return std::make_unique<IndexCheck>(op,
