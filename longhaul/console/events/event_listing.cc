@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -121,6 +122,15 @@ Json to_json(const EventValue& value) {
   return json;
 }
 
+// Made fit for a terminal, line by line; each ends with a line break.
+std::string all_lines(const std::string& text) {
+  constexpr size_t kMostOfLine = 1000;
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) all += shown(line, kMostOfLine) + "\n";
+  return all;
+}
+
 void list_tags(const TagRecords& records, double now, const Terminal& terminal, Report& report) {
   Table table({{"tag"}, {"kind"}, {"values", Align::kRight}, {"steps", Align::kRight}, {"last"}, {"", Align::kRight}});
   for (const auto& [tag, record] : records.all()) {
@@ -148,7 +158,7 @@ void list_values(const TagRecords& records, const Terminal& terminal, Report& re
         fmt::format("{} ({}, {} in all)\n", painted(shown(tag), Paint::kBold, terminal), record.kind, record.count) +
         table.text(terminal);
     if (!record.last.whole.empty())
-      report.text += fmt::format("The last one, of step {}:\n{}\n", record.last.step, shown_lines(record.last.whole));
+      report.text += fmt::format("The last one, of step {}:\n{}", record.last.step, all_lines(record.last.whole));
     report.json["tags"].push_back(
         {{"tag", tag}, {"kind", record.kind}, {"count", record.count}, {"values", std::move(values)}});
   }
@@ -235,7 +245,7 @@ void follow_events(FileSystem& files, const std::string& path, const std::string
       Json json = json_of("events");
       json["tag"] = value.tag;
       json.update(to_json(value));
-      const std::string text = value.whole.empty() ? shown(value.text) : "\n" + shown_lines(value.whole);
+      const std::string text = value.whole.empty() ? shown(value.text) : "\n" + all_lines(value.whole);
       is_over = !say(fmt::format("{}  step {}  {} {}", utc_text(value.time), value.step, shown(value.tag), text), json);
     });
     is_new = true;
