@@ -13,7 +13,8 @@ class RunOptions;
 // docs/compatibility.md lists all fields.
 //
 // UnimplementedError: a field is set that nothing here can heed, also one that is not known by name: no field is
-// ignored. The message has its path ("ConfigProto.gpu_options.visible_device_list"). InvalidArgumentError: a value is none.
+// ignored. The message has its path ("ConfigProto.gpu_options.visible_device_list"). InvalidArgumentError: a value is
+// none.
 SessionOptions session_options_of(const proto::ConfigProto& config);
 RunOptions run_options_of(const proto::RunOptions& options);
 
