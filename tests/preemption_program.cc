@@ -8,8 +8,8 @@
 // descriptors 0 to 2 were closed and are no more.
 //
 // Of a Supervisor alone: SAVES_AT, the only step at which it saves before its end; HANGS_AT, a step after which it
-// makes no other until the watchdog ends it; DIVERGES_AT, a step whose loss is NaN when it is made for the first
-// time.
+// makes no other until the watchdog ends it, after HANG_ENDS_AFTER seconds; DIVERGES_AT, a step whose loss is NaN when
+// it is made for the first time.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -72,7 +72,8 @@ class Training {
         .saver = saver_,
         .chief = {.recovery = {.initialize_missing = initializes_}, .preemption = &preemption_}};
     if (saves_at_ > 0) options.save_model_secs = lh::Seconds{0};
-    if (hangs_at_ > 0) options.services.hang = {.after = lh::Seconds{6}, .kill_after = lh::Seconds{8}};
+    if (hangs_at_ > 0)
+      options.services.hang = {.after = lh::Seconds{6}, .kill_after = lh::Seconds(number_of("HANG_ENDS_AFTER", 8))};
     if (diverges_at_ > 0) options.services.divergence = lh::DivergenceOptions{.margin_steps = 10};
     lh::Supervisor sv(options);
     while (true) {

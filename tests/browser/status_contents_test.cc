@@ -92,7 +92,7 @@ TEST_F(StatusContentsTest, SavesThatFailAreToldWithWhatAKillWouldLose) {
 }
 
 TEST_F(StatusContentsTest, ATrainingThatHangsIsCalledHung) {
-  train({"SAVES_AT=20", "HANGS_AT=60"});
+  train({"SAVES_AT=20", "HANGS_AT=60", "HANG_ENDS_AFTER=100"});
   EXPECT_THAT(shown("phase", "hung: no step for"), ContainsRegex("[0-9.]+ s"));
   EXPECT_EQ(browser_->run("return document.getElementById('phase').className"), "bad");
 }
