@@ -25,6 +25,9 @@ double seconds_until(const std::vector<std::string>& command, const std::string&
   });
 }
 
+// Of the example's progress: it has made a first step.
+constexpr char kFirstLine[] = " of 8000";
+
 Pair sample_start(bool with_checkpoint) {
   const testing::TemporaryDirectory directory;
   const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + directory.path() + "/run",
@@ -35,7 +38,7 @@ Pair sample_start(bool with_checkpoint) {
     Child(short_run).read_until("done step=10");
   }
   Pair pair;
-  pair.ours = seconds_until(train, with_checkpoint ? "step 10 of" : "step 0 of");
+  pair.ours = seconds_until(train, kFirstLine);
   pair.beside = seconds_until({EMPTY_TORCH_PROGRAM}, "");
   return pair;
 }
@@ -60,12 +63,12 @@ Pair sample_kill_to_step() {
   short_run.push_back("--steps=10");
   Child(short_run).read_until("done step=10");
   Child killed(train);
-  killed.read_until("step 10 of");
+  killed.read_until(kFirstLine);
   std::unique_ptr<Child> again;  // ends after the measurement
   const double first_step = time_seconds([&] {
     killed.end();
     again = std::make_unique<Child>(train);
-    again->read_until("step 10 of");  // its first line: step 10 is that of the checkpoint
+    again->read_until(kFirstLine);
   });
   again.reset();
   const double process = seconds_until({EMPTY_TORCH_PROGRAM}, ""), data = data_seconds();

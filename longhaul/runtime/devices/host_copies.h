@@ -14,8 +14,8 @@ at::Tensor copy_to_host(const at::Tensor& tensor);
 // many bytes for pinned memory. Undefined ones stay. A tensor must not be there twice.
 void copy_all_to_host(const std::vector<at::Tensor*>& tensors);
 
-// The same of tensors that nobody writes to any more, beside what their devices have to do from now on: steps do not
-// wait for these copies. Where a device has no further streams, they do.
+// The same of tensors that nobody writes to any more, apart from what their devices have to do from now on: steps do
+// not wait for these copies. Where a device has no further streams, they do.
 void copy_snapshot_to_host(const std::vector<at::Tensor*>& tensors);
 
 }  // namespace longhaul
