@@ -13,7 +13,7 @@ namespace {
 
 [[maybe_unused]] const bool all_tests_have_them = [] {
   if (test_device().is_cpu()) return false;
-  new FakeGpus;  // to the end of the process
+  static const FakeGpus to_the_end;
   return true;
 }();
 
