@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "longhaul/base/log.h"
@@ -18,6 +19,7 @@
 #include "longhaul/testing/fake_device/fake_device.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saving/saver.h"
+#include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -34,21 +36,6 @@ std::string full_name(const std::string& device) {
   return "/job:localhost/replica:0/task:0/device:" + device;
 }
 
-// Catches what is logged.
-class LogLines {
- public:
-  LogLines() {
-    before_ = set_log_sink([this](LogLevel, const std::string& message) { lines_.push_back(message); });
-  }
-  ~LogLines() { set_log_sink(before_); }
-  LogLines(const LogLines&) = delete;
-  const std::vector<std::string>& lines() const { return lines_; }
-
- private:
-  std::vector<std::string> lines_;
-  LogSink before_;
-};
-
 class DeviceSessionTest : public ::testing::Test {
  protected:
   DeviceSessionTest() { fake_device::reset(); }
@@ -62,12 +49,13 @@ class DeviceSessionTest : public ::testing::Test {
                                       SessionOptions options = {}) {
     options.log_device_placement = true;
     DirectSession session(graph_, options);
-    const LogLines log;
+    const LogRecorder log;
     session.run(first);
     session.run(fetches);
     session.run(fetches);  // nothing is told twice
     std::vector<std::string> lines;
-    for (std::string line : log.lines()) {
+    std::istringstream text(log.text(LogLevel::kInfo));
+    for (std::string line; std::getline(text, line);) {
       if (const size_t at = line.find(full_name("")); at != line.npos) line.erase(at, full_name("").size());
       lines.push_back(line);
     }

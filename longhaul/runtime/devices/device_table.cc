@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "longhaul/base/log.h"
+
 namespace longhaul {
 namespace {
 
@@ -12,7 +14,14 @@ std::atomic<c10::DeviceType> gpu_type_now{c10::kCUDA};
 
 // Those that libtorch can use: none without the kind's backend or without its driver.
 int devices_of_type(c10::DeviceType type) {
-  return c10::impl::hasDeviceGuardImpl(type) ? c10::impl::getDeviceGuardImpl(type)->deviceCount() : 0;
+  if (!c10::impl::hasDeviceGuardImpl(type)) return 0;
+  const int count = c10::impl::getDeviceGuardImpl(type)->deviceCount();
+  static std::atomic<bool> is_told{false};
+  if (count == 0 && !is_told.exchange(true)) {
+    log_warning("this libtorch can use {} devices, but finds none: sessions compute on the CPU",
+                c10::DeviceTypeName(type));
+  }
+  return count;
 }
 
 }  // namespace

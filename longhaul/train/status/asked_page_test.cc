@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include "longhaul/base/log.h"
+#include "longhaul/train/train_fixture.h"
+
 namespace longhaul {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class AskedPageTest : public ::testing::Test {
@@ -18,7 +22,12 @@ class AskedPageTest : public ::testing::Test {
 };
 
 TEST_F(AskedPageTest, NobodyAsksForOne) {
+  const LogRecorder log;
   EXPECT_THAT(asked_page({.last_step = 7}).options.address, IsEmpty());
+  EXPECT_THAT(log.text(LogLevel::kWarning), IsEmpty());
+  ::setenv("LONGHAUL_STATUS_TOKEN_FILE", "/secrets/token", 1);
+  EXPECT_THAT(asked_page({}).options.address, IsEmpty());
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("LONGHAUL_STATUS_TOKEN_FILE is set in vain"));
 }
 
 TEST_F(AskedPageTest, WhoeverStartsTheProgramMayWhereItDoesNot) {
@@ -36,7 +45,9 @@ TEST_F(AskedPageTest, WhoeverStartsTheProgramMayWhereItDoesNot) {
 TEST_F(AskedPageTest, TheProgramsOwnIsLeftAsItIs) {
   ::setenv("LONGHAUL_STATUS_ADDRESS", "0.0.0.0:8080", 1);
   ::setenv("LONGHAUL_STATUS_TOKEN_FILE", "/secrets/token", 1);
+  const LogRecorder log;
   const AskedPage asked = asked_page({.address = "127.0.0.1:0"});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("LONGHAUL_STATUS_ADDRESS is set in vain"));
   EXPECT_EQ(asked.options.address, "127.0.0.1:0");
   EXPECT_THAT(asked.options.token_file, IsEmpty());
   EXPECT_EQ(asked.names.address, "chief.status.address");
