@@ -6,10 +6,10 @@
 #include <set>
 
 #include "longhaul/graph/builtin/random_state.h"
-#include "longhaul/runtime/devices/wanted_inputs.h"
 #include "longhaul/runtime/plan/exchange_instructions.h"
 #include "longhaul/runtime/plan/index_check.h"
 #include "longhaul/runtime/plan/loss_shapes.h"
+#include "longhaul/runtime/plan/wanted_inputs.h"
 
 namespace longhaul {
 namespace {

@@ -4,9 +4,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "longhaul/runtime/devices/op_placement.h"
 #include "longhaul/runtime/plan/assign_in_place.h"
 #include "longhaul/runtime/plan/needed_graph.h"
+#include "longhaul/runtime/plan/op_placement.h"
 #include "longhaul/runtime/plan/plan_draft.h"
 
 namespace longhaul {

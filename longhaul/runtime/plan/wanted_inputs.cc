@@ -1,4 +1,4 @@
-#include "longhaul/runtime/devices/wanted_inputs.h"
+#include "longhaul/runtime/plan/wanted_inputs.h"
 
 #include "longhaul/runtime/aten/aten_call.h"
 #include "longhaul/runtime/kernels/kernel.h"

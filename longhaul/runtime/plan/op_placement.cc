@@ -1,4 +1,4 @@
-#include "longhaul/runtime/devices/op_placement.h"
+#include "longhaul/runtime/plan/op_placement.h"
 
 #include <fmt/format.h>
 
